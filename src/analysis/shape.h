@@ -43,18 +43,9 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                           tsr_shape **out, tsr_err *err);
 void tsr_shape_free(tsr_shape *shape);
 
-/* ---- superposition and mean shape ----
+/* ---- mean shape ----
  *
- * Rigid motions that superpose conformations, and the mean of conformations
- * that are each superposed on the mean. */
-
-/* Superposes points of `moving` on the same points of `fixed`. at [n]: indices
- * of the points; NULL: the first n. *motion out: moves `moving` onto `fixed`.
- * Returns the least root mean square distance, in the unit of the points.
- * Rotations only, no reflections. Source: Horn 1987, J. Opt. Soc. Am. A 4, 629
- * (unit quaternions). */
-double tsr_superpose(int n, const int *at, const double (*fixed)[3],
-                     const double (*moving)[3], tsr_motion *motion);
+ * The mean of conformations that are each superposed on the mean. */
 
 /* Reads the CA of the frames at [n]: *ca [n][n_residue][3], Angstrom, in memory
  * of the pool. Errors: those of tsr_frames_read, TSR_E_NOMEM. */

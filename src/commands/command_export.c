@@ -151,7 +151,8 @@ static tsr_status get_all_atoms(int which, const tsr_past_run *run,
     tsr_status status =
         path == NULL
             ? tsr_fail(&local, TSR_E_NOINPUT, "the run has no input structure")
-            : tsr_structure_read_any(path, &input, &local);
+            : tsr_structure_read_symmetric(path, run->config.structure.symmetry,
+                                           &input, &local);
     TSR_THEN(status, tsr_all_atoms_new(model, input, all, &local));
     tsr_structure_free(input);
     if (status == TSR_OK)

@@ -30,6 +30,7 @@ typedef struct {
     char *picture; /* path of the picture; NULL: no picture */
     char *pae;     /* file of predicted aligned errors; NULL: not used */
     tsr_structure *structure;
+    tsr_structure *symmetric; /* as a symmetric assembly; NULL: it is none */
     tsr_parts *parts;
     tsr_saxs **saxs; /* [curves->n] */
 } work;
@@ -218,6 +219,18 @@ static void print_head(const work *w, FILE *out)
           out);
 }
 
+/* Does a range belong to the subunit, of which the copies follow? */
+static int is_of_subunit(const work *w, const char *range)
+{
+    const tsr_structure *s = w->symmetric;
+    const size_t n = strcspn(range, ":");
+    int is_own = s == NULL;
+    for (int i = 0; s != NULL && i < s->n_residue / s->symmetry.n; i++)
+        is_own |= strlen(s->residue[i].chain) == n &&
+                  strncmp(s->residue[i].chain, range, n) == 0;
+    return is_own;
+}
+
 /* Prints the flexible ranges, each with its description. One range can consist
  * of several items where residue numbers do not ascend one by one. */
 static void print_flexible(const work *w, FILE *out)
@@ -226,6 +239,8 @@ static void print_flexible(const work *w, FILE *out)
     fputs("  flexible: # residues outside these ranges form rigid parts\n",
           out);
     for (int k = 0; k < p->flexible.n; k++) {
+        if (!is_of_subunit(w, p->flexible.item[k]))
+            continue;
         fputs("    - ", out);
         write_quoted(out, p->flexible.item[k]);
         for (int r = 0; r < p->n_range; r++) {
@@ -269,6 +284,8 @@ static void print_structure(const work *w, FILE *out)
               "one chain\n",
               out);
     for (int k = 0; k < p->fixed.n; k++) {
+        if (!is_of_subunit(w, p->fixed.item[k]))
+            continue;
         fputs("    - ", out);
         write_quoted(out, p->fixed.item[k]);
         fputc('\n', out);
@@ -349,6 +366,12 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
     fputs("seed: 1\nstructure:\n  file: ", out);
     TSR_TRY(print_path(w, w->job->model, out, err));
     fputc('\n', out);
+    if (w->symmetric != NULL)
+        fprintf(out,
+                "  symmetry: %s # one subunit moves, its copies follow; "
+                "mobile: [subunit]\n            # moves the subunit against "
+                "the axis; without symmetry all chains move alone\n",
+                w->symmetric->symmetry.group);
     print_structure(w, out);
     if (w->curves->data->map == NULL || w->curves->n > 0)
         fputs("contrast: {c1: auto, c2: infer} # excluded volume, hydration\n",
@@ -374,8 +397,9 @@ static void print_json(const work *w, FILE *out)
     const tsr_residue_record *r = w->structure->residue;
     tsr_json j = {.out = out};
     tsr_json_object(&j, NULL);
-    tsr_json_members(&j, "evidence %s pae %s", tsr_evidence_text(p->evidence),
-                     w->pae);
+    tsr_json_members(
+        &j, "evidence %s pae %s symmetry %s", tsr_evidence_text(p->evidence),
+        w->pae, w->symmetric != NULL ? w->symmetric->symmetry.group : NULL);
     tsr_json_array(&j, "stretches");
     for (int i = 0; i < w->structure->n_residue;) {
         char name[64], what[96];
@@ -835,6 +859,23 @@ static void report_parts(const work *w, tsr_log *log)
                  tsr_text_shell(w->job->output, word));
 }
 
+/* A molecule that does not move keeps the coordinates of its file, and so does
+ * one in a map. */
+static tsr_status find_symmetry(work *w, tsr_err *err)
+{
+    const int n_turning = w->parts->flexible.n - w->parts->n_strand;
+    if (w->structure->n_chain < 2 || n_turning == 0 || can_bend(w) ||
+        w->parts->n_strand > 0 || w->curves->data->map != NULL)
+        return TSR_OK;
+    TSR_TRY(tsr_structure_read_symmetric(w->job->model, "auto", &w->symmetric,
+                                         err));
+    if (w->symmetric->symmetry.n > 1)
+        return TSR_OK;
+    tsr_structure_free(w->symmetric);
+    w->symmetric = NULL;
+    return TSR_OK;
+}
+
 static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
 {
     TSR_TRY(name_picture(w, err));
@@ -844,6 +885,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
                                     (tsr_parts_choices){.rigid = NULL}, log,
                                     &w->parts, &w->pae, err));
     TSR_TRY(read_data(w, log, err));
+    TSR_TRY(find_symmetry(w, err));
     if (w->structure->n_residue == 0)
         w->picture = NULL; /* from the parts of the protein only */
     TSR_TRY(write_output(w, out, err));
@@ -863,6 +905,7 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
     free(w.pae);
     tsr_parts_free(w.parts);
     tsr_structure_free(w.structure);
+    tsr_structure_free(w.symmetric);
     tsr_pool_clear(&w.pool);
     return status;
 }

@@ -351,7 +351,9 @@ static double compute_mass(const tsr_past_run *run)
     tsr_atoms *atoms = NULL;
     tsr_atom_model *model = NULL;
     double mass = (double)NAN;
-    if (file != NULL && tsr_atoms_read(file, &atoms, NULL) == TSR_OK &&
+    if (file != NULL &&
+        tsr_atoms_read_symmetric(file, run->config.structure.symmetry, &atoms,
+                                 NULL) == TSR_OK &&
         tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, water, &model, NULL) ==
             TSR_OK)
         mass = model->mass;

@@ -180,4 +180,15 @@ static inline void tsr_frame_to_local(double out[3], double frame[3][3],
 enum { TSR_MAX_EIGEN = 4 };
 void tsr_eigen(int n, double *matrix, double *value, double *vector);
 
+/* Mean of points. at [n]: indices of the points; NULL: the first n. */
+void tsr_centroid(int n, const int *at, const double (*x)[3], double out[3]);
+
+/* Superposes points of `moving` on the same points of `fixed`. at [n]: indices
+ * of the points; NULL: the first n. *motion out: moves `moving` onto `fixed`.
+ * Returns the least root mean square distance, in the unit of the points.
+ * Rotations only, no reflections. Source: Horn 1987, J. Opt. Soc. Am. A 4, 629
+ * (unit quaternions). */
+double tsr_superpose(int n, const int *at, const double (*fixed)[3],
+                     const double (*moving)[3], tsr_motion *motion);
+
 #endif

@@ -54,6 +54,12 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "engine: body %d belongs to unknown unit %d", i,
                             spec->unit[i]);
+    if (spec->n_copy > 1 &&
+        (spec->n_body % spec->n_copy != 0 || spec->n_unique < 2 ||
+         spec->n_unique > spec->n_copy || spec->copy_weight == NULL))
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: %d bodies in %d copies, %d of them unique",
+                        spec->n_body, spec->n_copy, spec->n_unique);
     int n_table = tsr_engine_n_comp(spec) * spec->n_type;
     for (int t = 0; t < n_table; t++)
         for (int k = 0; k < spec->n_q; k++)
@@ -83,7 +89,8 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
 {
     const double t = 8.0, shared = 8.0; /* shared: units of the errors that
                                            bodies of one type have in common */
-    const double independent = t * tile * sqrt(2.0 * n_store);
+    const double copies = spec->n_copy > 1 ? 2.0 * spec->n_unique : 1.0;
+    const double independent = t * tile * sqrt(2.0 * n_store * copies);
     const int n_comp = tsr_engine_n_comp(spec);
     for (int a = 0; a < n_comp; a++)
         for (int b = a; b < n_comp; b++)
@@ -395,17 +402,16 @@ double tsr_engine_bounding_ball(int n, const double (*xyz)[3], double centre[3])
     return most2;
 }
 
-tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
+tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system, int n,
                                    const double (*xyz)[3], tsr_err *err)
 {
     const double limit = engine->d_bound_ang * (1.0 + 1e-6);
-    if (!(limit > 0.0) || !tsr_is_distance_beyond(engine->n_body, xyz, limit))
+    if (!(limit > 0.0) || !tsr_is_distance_beyond(n, xyz, limit))
         return TSR_OK;
     return tsr_fail(err, TSR_E_RANGE,
                     "engine: two bodies of system %d are %.6g Angstrom apart; "
                     "the q grid allows at most %.6g",
-                    system, tsr_largest_distance(engine->n_body, xyz),
-                    engine->d_bound_ang);
+                    system, tsr_largest_distance(n, xyz), engine->d_bound_ang);
 }
 
 /* ---- several engines as one ----

@@ -41,7 +41,35 @@ typedef struct {
                         rigid units */
     const double (*rigid)[3]; /* [n_body] reference positions of the units'
                                  bodies, Angstrom; required if `unit` is set */
+    /* A symmetric assembly: bodies g n_body / n_copy and on are copy g, and the
+     * positions of the copies are those of copy 0, moved by the rotations of a
+     * point group. The profile is then
+     *
+     *     n_copy (I_00 + sum_g weight_g I_0g)
+     *
+     * over copies 1 to n_unique - 1, I_0g being the sum over bodies i of copy 0
+     * and j of copy g. Copies beyond n_unique are not read. 0: no symmetry. The
+     * plane-wave engine sums over all copies. */
+    int n_copy, n_unique;
+    const int *copy_weight; /* [n_unique] 2, or 1 for a rotation by 180
+                               degrees */
 } tsr_engine_spec;
+
+/* Number of bodies in the sums over pairs: those of the unique copies. */
+static inline int tsr_engine_n_unique(const tsr_engine_spec *spec)
+{
+    return spec->n_copy > 1 ? spec->n_body / spec->n_copy * spec->n_unique
+                            : spec->n_body;
+}
+
+/* Factor of the form factors of a body, by which all ordered pairs within copy
+ * 0 and between copy 0 and the other unique copies sum to I(q) / n_copy. */
+static inline double tsr_engine_share(const tsr_engine_spec *spec, int body)
+{
+    const int copy =
+        spec->n_copy > 1 ? body / (spec->n_body / spec->n_copy) : 0;
+    return copy > 0 ? 0.5 * spec->copy_weight[copy] : 1.0;
+}
 
 /* Number of components K. */
 static inline int tsr_engine_n_comp(const tsr_engine_spec *spec)
@@ -183,7 +211,8 @@ void tsr_engine_free(tsr_engine *engine); /* free the batches first */
  * probability of at most 2 exp(-t^2 / 2) (Hoeffding 1963); the function uses t
  * = 8, where this probability is 3e-14. Bodies of one type share a rounded form
  * factor, and this error does not average out: it adds 8 unit (sum |F^a|) (sum
- * |F^b|).
+ * |F^b|). In a symmetric assembly a tile counts for all copies: its error is
+ * sqrt(2 n_unique) times as large.
  *
  * unit  in                   relative error of one rounding
  * out   [n_pair][n_q]  out   electrons squared */
@@ -263,11 +292,11 @@ tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
 double tsr_engine_bounding_ball(int n, const double (*xyz)[3],
                                 double centre[3]);
 
-/* For implementations: refuses (TSR_E_RANGE) two bodies farther apart than
+/* For implementations: refuses (TSR_E_RANGE) two of n bodies farther apart than
  * d_bound_ang, with a relative tolerance of 1e-6 for single precision; no check
  * if d_bound_ang is 0. The prior is zero beyond the same limit (prior/prior.c),
  * so a chain never submits such a conformation. */
-tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
+tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system, int n,
                                    const double (*xyz)[3], tsr_err *err);
 
 #endif

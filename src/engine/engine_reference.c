@@ -34,7 +34,11 @@ typedef struct {
 typedef struct {
     tsr_engine base;
     int n_block, n_tile;
-    int row;             /* n_pair n_q, the size of a profile */
+    int n_unique;  /* bodies in the sums, those of copy 0 first */
+    int n_own;     /* bodies of copy 0 */
+    double *times; /* [n_unique] multiplicity of a body in its own copy, and
+                      half of it in the pairs with copy 0 */
+    int row;       /* n_pair n_q, the size of a profile */
     double *form_factor; /* [n_block][n_q][n_comp][BLOCK] */
     reference_system *system;
 } reference_engine;
@@ -55,7 +59,7 @@ static double *block_factors(const reference_engine *e, int block, int k)
 static void copy_form_factors(reference_engine *e, const tsr_engine_spec *spec)
 {
     const int n_q = spec->n_q;
-    for (int i = 0; i < spec->n_body; i++)
+    for (int i = 0; i < e->n_unique; i++)
         for (int k = 0; k < n_q; k++)
             for (int a = 0; a < e->base.n_comp; a++)
                 block_factors(e, i / BLOCK, k)[a * BLOCK + i % BLOCK] =
@@ -68,25 +72,27 @@ static void copy_form_factors(reference_engine *e, const tsr_engine_spec *spec)
 /* One body against all bodies of a block, laid out for vector instructions:
  * sine and cosine of x = dq r (the rotation from one q to the next), s and c
  * (sine and cosine of k x), the multiplicity of the pair, and times_over_x =
- * multiplicity / x. Padding, and bodies j > i, have multiplicity 0. */
+ * multiplicity / x. Padding, bodies j > i, and pairs of two copies other than
+ * copy 0 have multiplicity 0. */
 typedef struct {
     double sine[BLOCK], cosine[BLOCK], s[BLOCK], c[BLOCK];
     double multiplicity[BLOCK], times_over_x[BLOCK];
 } reference_row;
 
-/* A pair i > j has multiplicity 2, and a body with itself 1. For r = 0, x is so
+/* A pair i > j has multiplicity 2, and a body with itself 1, times the copies
+ * for which they stand. For r = 0, x is so
  * small that sin(k x) / (k x) is 1 in double precision. */
 static void start_row(const reference_engine *e, const double (*xyz)[3], int i,
                       int first, reference_row *row)
 {
     memset(row, 0, sizeof *row);
-    for (int j = 0; j < BLOCK && first + j <= i; j++) {
+    for (int j = 0; j < BLOCK && first + j <= i && first + j < e->n_own; j++) {
         const double r = tsr_vec3_distance(xyz[i], xyz[first + j]);
         const double x = fmax(e->base.dq_inv_ang * r, 1e-100);
         row->sine[j] = sin(x);
         row->cosine[j] = cos(x);
         row->c[j] = 1.0;
-        row->multiplicity[j] = first + j < i ? 2.0 : 1.0;
+        row->multiplicity[j] = (first + j < i ? 2.0 : 1.0) * e->times[i];
         row->times_over_x[j] = row->multiplicity[j] / x;
     }
 }
@@ -121,7 +127,7 @@ static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
                      int bj, double *sum)
 {
     const int n_q = e->base.n_q, n_comp = e->base.n_comp;
-    const int remaining = e->base.n_body - bi * BLOCK,
+    const int remaining = e->n_unique - bi * BLOCK,
               n = remaining < BLOCK ? remaining : BLOCK;
     reference_row row[BLOCK];
     for (int i = 0; i < n; i++)
@@ -169,7 +175,7 @@ static void evaluate(const reference_engine *e, reference_system *s,
     s->n_dirty = 0;
     for (int bi = 0, t = 0; bi < e->n_block; bi++)
         for (int bj = 0; bj <= bi; bj++, t++)
-            if (touched[bi] || touched[bj]) {
+            if ((touched[bi] || touched[bj]) && bj * BLOCK < e->n_own) {
                 double *sum =
                     s->tile[!s->select[t]] + (size_t)t * (size_t)e->row;
                 tile_sum(e, (const double(*)[3])s->proposed, bi, bj, sum);
@@ -201,10 +207,11 @@ static tsr_status reference_propose(tsr_batch *base,
         const tsr_body_range *range = &proposal->range[r];
         memcpy(s->proposed + range->first, range->xyz,
                (size_t)range->count * sizeof *s->proposed);
-        for (int i = range->first; i < range->first + range->count; i++)
+        for (int i = range->first;
+             i < range->first + range->count && i < e->n_unique; i++)
             batch->touched[i / BLOCK] = 1;
     }
-    TSR_TRY(tsr_engine_extent_check(&e->base, proposal->system,
+    TSR_TRY(tsr_engine_extent_check(&e->base, proposal->system, e->n_unique,
                                     (const double(*)[3])s->proposed, err));
     evaluate(e, s, batch->touched,
              batch->profile + (size_t)(base->n - 1) * (size_t)e->row);
@@ -272,14 +279,20 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
              "reference: double precision, C, one core");
     tsr_engine_rounding(spec, relative_error, BLOCK, 1, e->base.rounding);
     e->row = e->base.n_pair * spec->n_q;
-    e->n_block = (spec->n_body + BLOCK - 1) / BLOCK;
+    e->n_unique = tsr_engine_n_unique(spec);
+    e->n_own = spec->n_copy > 1 ? spec->n_body / spec->n_copy : spec->n_body;
+    e->n_block = (e->n_unique + BLOCK - 1) / BLOCK;
     e->n_tile = e->n_block * (e->n_block + 1) / 2;
     tsr_pool_array(pool, e->form_factor,
                    (size_t)e->n_block * (size_t)spec->n_q *
                        (size_t)e->base.n_comp * BLOCK);
     tsr_pool_array(pool, e->system, spec->n_system);
+    tsr_pool_array(pool, e->times, e->n_unique);
     for (int i = 0; i < spec->n_system && !pool->failed; i++)
         make_system(e, &e->system[i]);
+    for (int i = 0; i < e->n_unique && !pool->failed; i++)
+        e->times[i] =
+            (spec->n_copy > 1 ? spec->n_copy : 1) * tsr_engine_share(spec, i);
     if (!pool->failed) {
         copy_form_factors(e, spec);
         return TSR_OK;

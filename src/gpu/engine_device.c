@@ -73,8 +73,12 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
     const double lighter = size.n > 4                        ? 0.25 * n
                            : size.largest < n - size.largest ? size.largest
                                                              : n - size.largest;
-    const double tiles =
-        cost->pair[k] * spec->n_q * (lighter * (n - lighter) + moved * n);
+    const double share = spec->n_copy > 1
+                             ? (2.0 * spec->n_unique - 1.0) /
+                                   ((double)spec->n_copy * spec->n_copy)
+                             : 1.0;
+    const double tiles = share * cost->pair[k] * spec->n_q *
+                         (lighter * (n - lighter) + moved * n);
     const double waves = tsr_plane_wave_size(spec) *
                          (cost->step[k] + 2.0 * cost->body[k] * moved +
                           2.0 * cost->unit[k] * turned);

@@ -116,6 +116,9 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
 
 typedef struct {
     int n_body, n_q;
+    int n_own;          /* bodies of a copy; n_body without symmetry. Each copy
+                           begins with a block */
+    int own_blocks;     /* blocks of a copy */
     int n_comp, n_pair; /* components, and their pairs */
     int tile;           /* bodies of a block */
     int n_block;        /* blocks; the last one is padded */
@@ -131,14 +134,23 @@ typedef struct {
 tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
                                    int max_pages);
 
-/* Number of bodies in a block, without padding. */
+/* First body of a block, and number of its bodies, without padding. */
+static inline int tsr_tile_block_body(const tsr_tile_shape *shape, int block)
+{
+    return block / shape->own_blocks * shape->n_own +
+           block % shape->own_blocks * shape->tile;
+}
 static inline int tsr_tile_block_size(const tsr_tile_shape *shape, int block)
 {
-    int left = shape->n_body - block * shape->tile;
+    int left = shape->n_own - block % shape->own_blocks * shape->tile;
     return left < shape->tile ? left : shape->tile;
 }
 
 enum { TSR_BLOCK_CLEAN = 0, TSR_BLOCK_MIXED = -1, TSR_MAX_GROUPS = 0x7fff };
+
+/* Rigid group 1 of a symmetric assembly: all blocks of the copies. So tiles of
+ * two copies, which are equivalent to others, are never computed. */
+enum { TSR_COPIES_GROUP = 1 };
 
 /* The tiles that a proposal makes dirty, in which a distance may have changed.
  * A block is touched if a body of the block moved. The rigid groups of the

@@ -24,7 +24,8 @@ typedef struct {
 /* The host's record of a system. Blocks and tiles have two slots. One holds the
  * accepted value, and a proposal writes the other. */
 typedef struct {
-    uint32_t *entry;  /* [n_block] block | accepted slot << 16 */
+    uint32_t *entry;  /* [n_block] block | accepted slot << 16, and for copies
+                         TSR_COPIES_GROUP << 17 */
     uint32_t *select; /* [n_block][words] accepted slots of tiles, a bit each */
     float *position;  /* [2][n_block][3][tile] */
     tile_extent extent, proposed_extent;
@@ -45,6 +46,7 @@ typedef struct {
     tsr_page_tile_options options; /* resolved, without AUTO */
     tsr_tile_shape shape;
     double fixed_scale; /* a power of two: fixed = value * scale */
+    int n_copy;         /* copies for which the sums stand; 1: no symmetry */
     double *constant;   /* [n_pair][n_q] self terms; all of I at q = 0 */
     int is_atomic;      /* 1: all runs of a proposal add to one result row */
     int split;          /* work-groups for each run */
@@ -201,9 +203,43 @@ tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
     s.n_group = (n_page + max_pages - 1) / max_pages;
     s.pages = ((n_page + s.n_group - 1) / s.n_group + 3) / 4 * 4;
     s.stride = s.n_group * s.pages;
+    s.n_own = n_body;
+    s.own_blocks = s.n_block;
     s.n_pair = n_comp * (n_comp + 1) / 2;
     s.row = s.n_pair * s.stride;
     return s;
+}
+
+/* The shape of n copies of a molecule. */
+static void repeat_shape(tsr_tile_shape *s, int n)
+{
+    s->n_body *= n;
+    s->n_block *= n;
+    s->n_tile = (int)((long)s->n_block * (s->n_block + 1) / 2);
+}
+
+static int is_copy(const tsr_tile_shape *s, int block)
+{
+    return block >= s->own_blocks;
+}
+
+/* Takes from `rest` the bodies of its first copy. part->first out: counts the
+ * padding of earlier copies, so that block b begins with b tile. Returns 0 at
+ * the end, or if the engine does not need the copy. */
+static int next_part(const tsr_tile_shape *s, tsr_body_range *rest,
+                     tsr_body_range *part)
+{
+    if (rest->count <= 0 || rest->first >= s->n_body)
+        return 0;
+    const int copy = rest->first / s->n_own,
+              left = (copy + 1) * s->n_own - rest->first;
+    *part = *rest;
+    part->count = rest->count < left ? rest->count : left;
+    part->first += copy * (s->own_blocks * s->tile - s->n_own);
+    rest->first += part->count;
+    rest->count -= part->count;
+    rest->xyz = rest->xyz == NULL ? NULL : rest->xyz + part->count;
+    return 1;
 }
 
 void tsr_dirty_tiles_make(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
@@ -256,7 +292,9 @@ static int mark_range(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                       const tsr_body_range *range, int start_block)
 {
     int end = range->first + range->count, b = start_block;
-    int group = number_group(dirty, shape, range->group);
+    int group = is_copy(shape, range->first / shape->tile)
+                    ? TSR_COPIES_GROUP
+                    : number_group(dirty, shape, range->group);
     if (range->first >= (b + 1) * shape->tile)
         b = range->first / shape->tile;
     for (; b * shape->tile < end; b++) {
@@ -295,16 +333,20 @@ void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
     }
     for (int t = 0; t < dirty->n_touched; t++)
         dirty->group[dirty->touched[t]] = TSR_BLOCK_CLEAN;
-    dirty->n_touched = dirty->n_group = 0;
+    dirty->n_touched = 0;
+    dirty->n_group = shape->own_blocks < shape->n_block ? TSR_COPIES_GROUP : 0;
+    tsr_body_range part;
     for (int r = 0, b = 0; r < n_range; r++)
-        b = mark_range(dirty, shape, &range[r], b);
+        for (tsr_body_range rest = range[r]; next_part(shape, &rest, &part);)
+            b = mark_range(dirty, shape, &part, b);
     memset(dirty->mask, 0,
            (size_t)(dirty->n_group + 1) * (size_t)dirty->words *
                sizeof *dirty->mask);
     for (int t = 0; t < dirty->n_touched; t++) {
         int b = dirty->touched[t];
         /* a block with a body that did not move is not wholly in a group */
-        if (dirty->covered[b] < tsr_tile_block_size(shape, b))
+        if (dirty->covered[b] < tsr_tile_block_size(shape, b) &&
+            !is_copy(shape, b))
             dirty->group[b] = TSR_BLOCK_MIXED;
         set_bit(dirty->mask, b);
         if (dirty->group[b] > 0)
@@ -375,7 +417,9 @@ static void make_system(tile_engine *e, tile_system *s)
     tsr_pool_array(pool, s->proposed, e->shape.row);
     tsr_dirty_tiles_make(&s->dirty, &e->shape, pool);
     for (size_t b = 0; b < n_block && !pool->failed; b++)
-        s->entry[b] = (uint32_t)b;
+        s->entry[b] =
+            (uint32_t)b |
+            (is_copy(&e->shape, (int)b) ? (uint32_t)TSR_COPIES_GROUP << 17 : 0);
 }
 
 /* Stores bodies in a block as x[], y[], z[], each `tile` long, from index
@@ -466,8 +510,10 @@ static tsr_status stage_all(const tile_engine *e, int system,
     }
     TSR_TRY(check_coordinates(s, system, 0, n, all, err));
     double sum = 0.0;
+    tsr_body_range rest = {.count = n, .xyz = all}, part;
     tsr_dirty_tiles_mark(&s->dirty, &e->shape, -1, NULL);
-    store_range(e, s, 0, n, all, 0, &sum);
+    for (int b = 0; next_part(&e->shape, &rest, &part);)
+        b = store_range(e, s, part.first, part.count, part.xyz, b, &sum);
     return TSR_OK;
 }
 
@@ -490,9 +536,11 @@ static tsr_status stage_ranges(const tile_engine *e,
         if (s->dirty.covered[b] < tsr_tile_block_size(&e->shape, b))
             memcpy(block_at(e, s, !slot, b), block_at(e, s, slot, b), bytes);
     }
+    tsr_body_range part;
     for (int r = 0, b = 0; r < n_range; r++)
-        b = store_range(e, s, range[r].first, range[r].count, range[r].xyz, b,
-                        &sum);
+        for (tsr_body_range rest = range[r];
+             next_part(&e->shape, &rest, &part);)
+            b = store_range(e, s, part.first, part.count, part.xyz, b, &sum);
     /* one comparison of the sum shows that all positions are valid */
     double limit = max_coordinate_ang - tsr_vec3_norm(x->centre);
     if (!(limit > 0.0 && sum < limit * limit))
@@ -509,7 +557,7 @@ static void gather_positions(const tile_engine *e, const tile_system *s)
     for (int b = 0; b < e->shape.n_block; b++) {
         const int is_touched = s->dirty.group[b] != TSR_BLOCK_CLEAN;
         const float *from = block_at(e, s, slot_of(s, b) ^ is_touched, b);
-        double(*to)[3] = s->xyz + (size_t)b * tile;
+        double(*to)[3] = s->xyz + tsr_tile_block_body(&e->shape, b);
         for (size_t i = 0; i < (size_t)tsr_tile_block_size(&e->shape, b); i++)
             for (size_t c = 0; c < 3; c++)
                 to[i][c] = (double)from[c * tile + i];
@@ -532,7 +580,8 @@ static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
         return TSR_OK;
     gather_positions(e, s);
     const double(*xyz)[3] = (const double(*)[3])s->xyz;
-    TSR_TRY(tsr_engine_extent_check(&e->base, system, xyz, err));
+    TSR_TRY(
+        tsr_engine_extent_check(&e->base, system, e->shape.n_body, xyz, err));
     x->most2 = tsr_engine_bounding_ball(e->shape.n_body, xyz, x->centre);
     return TSR_OK;
 }
@@ -543,6 +592,7 @@ static int uses_difference(const tile_engine *e, const tile_system *s,
                            int block)
 {
     return s->dirty.n_touched < e->shape.n_block &&
+           !is_copy(&e->shape, block) &&
            s->dirty.covered[block] <= e->options.difference &&
            s->age[block] < e->options.max_age;
 }
@@ -625,7 +675,7 @@ static void tile_accept(tsr_engine *engine, int system)
 static void convert_profile(const tile_engine *e, const int64_t *fixed,
                             double *profile)
 {
-    const double unit = 1.0 / e->fixed_scale;
+    const double unit = e->n_copy / e->fixed_scale;
     const double *constant = e->constant;
     for (int p = 0; p < e->shape.n_pair; p++) {
         profile[0] = constant[0];
@@ -1299,9 +1349,12 @@ static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
     int max_pages = e->options.variant == TSR_PAGE_TILE_SIMT
                         ? e->options.max_pages / n_comp
                         : e->options.max_pages;
+    e->n_copy = spec->n_copy > 1 ? spec->n_copy : 1;
     e->shape =
-        tsr_tile_shape_make(spec->n_body, spec->n_q, n_comp, e->options.tile,
-                            max_pages < 4 ? 4 : max_pages);
+        tsr_tile_shape_make(spec->n_body / e->n_copy, spec->n_q, n_comp,
+                            e->options.tile, max_pages < 4 ? 4 : max_pages);
+    if (e->n_copy > 1)
+        repeat_shape(&e->shape, spec->n_unique);
     e->is_atomic = e->options.variant == TSR_PAGE_TILE_SIMT &&
                    info->has_int64_atomics && !e->options.no_atomics;
     e->split = e->is_atomic ? e->options.split : 1;
@@ -1363,12 +1416,17 @@ static uint64_t max_systems(const tile_engine *e)
     return n < UINT32_MAX / tiles ? n : UINT32_MAX / tiles;
 }
 
+static int own_bodies(const tsr_engine_spec *spec)
+{
+    return spec->n_body / (spec->n_copy > 1 ? spec->n_copy : 1);
+}
+
 double tsr_page_tile_capacity(const tsr_engine_spec *spec,
                               const tsr_device *device)
 {
     tile_engine e = {0};
     if (tsr_engine_spec_check(spec, NULL) != TSR_OK ||
-        tsr_page_tile_resolve(&device->info, spec->n_body, NULL, &e.options,
+        tsr_page_tile_resolve(&device->info, own_bodies(spec), NULL, &e.options,
                               NULL) != TSR_OK)
         return 0.0;
     set_shape(&e, spec, device);
@@ -1455,9 +1513,9 @@ static void set_constants(tile_engine *e, const tsr_engine_spec *spec)
     e->fixed_scale = ldexp(1.0, 60 - exponent);
 }
 
-/* Index of a form factor in the kernel's array. SIMD: the bodies of a block are
- * contiguous for each page. SIMT: the pages of a body are contiguous, and
- * components follow one another. */
+/* Index of a form factor in the kernel's array; `body` counts padding. SIMD:
+ * the bodies of a block are contiguous for each page. SIMT: the pages of a body
+ * are contiguous, and components follow one another. */
 static size_t factor_index(const tile_engine *e, int comp, int body, int page)
 {
     const tsr_tile_shape *s = &e->shape;
@@ -1473,16 +1531,21 @@ static size_t factor_index(const tile_engine *e, int comp, int body, int page)
            ((block * n_group + group) * tile + lane) * pages + k;
 }
 
-/* Stores F_i(q_k) (k dq)^(-1/2) for every body. */
+/* Stores F_i(q_k) (k dq)^(-1/2) for every body, times its share of the pairs
+ * with copy 0. */
 static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
                               float *packed)
 {
     for (int c = 0; c < e->shape.n_comp; c++)
         for (int i = 0; i < e->shape.n_body; i++)
             for (int k = 1; k < e->shape.n_q; k++) {
-                double value = *tsr_engine_factor(spec, c, spec->type[i], k) /
+                const int copy = i / e->shape.n_own;
+                const int at = i % e->shape.n_own +
+                               copy * e->shape.own_blocks * e->shape.tile;
+                double value = tsr_engine_share(spec, i) *
+                               *tsr_engine_factor(spec, c, spec->type[i], k) /
                                sqrt(k * e->base.dq_inv_ang);
-                packed[factor_index(e, c, i, k - 1)] = (float)value;
+                packed[factor_index(e, c, at, k - 1)] = (float)value;
             }
 }
 
@@ -1646,8 +1709,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
     tsr_page_tile_options o;
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
-    TSR_TRY(
-        tsr_page_tile_resolve(&device->info, spec->n_body, options, &o, err));
+    TSR_TRY(tsr_page_tile_resolve(&device->info, own_bodies(spec), options, &o,
+                                  err));
     TSR_TRY(tsr_engine_open(o.variant == TSR_PAGE_TILE_SIMD ? &simd_type
                                                             : &simt_type,
                             spec, out, err));

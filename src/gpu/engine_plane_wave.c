@@ -449,7 +449,8 @@ static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
     s->proposed_reach = sqrt(tsr_engine_bounding_ball(
         e->base.n_body, proposed_xyz, s->proposed_centre));
     if (2.0 * s->proposed_reach > e->base.d_bound_ang)
-        TSR_TRY(tsr_engine_extent_check(&e->base, system, proposed_xyz, err));
+        TSR_TRY(tsr_engine_extent_check(&e->base, system, e->base.n_body,
+                                        proposed_xyz, err));
     s->proposed_span =
         tsr_largest_distance(e->n_hull, hull_positions(e, s)) + beyond;
     s->is_full = 1;

@@ -429,6 +429,69 @@ static void add_attached_span(tsr_proposal *p, tsr_span span)
     p->n_span = n;
 }
 
+/* ---- symmetric assemblies ---- */
+
+void tsr_conformation_place_copies(const tsr_topology *t, tsr_conformation *c,
+                                   int first, int count)
+{
+    const tsr_residue *a = &t->residue[first];
+    const tsr_residue *z = &t->residue[first + count - 1];
+    const size_t n = (size_t)count;
+    const size_t n_body = (size_t)(z->first_body + z->n_body - a->first_body);
+    for (int g = 1; g < t->symmetry.n; g++) {
+        const int to = first + g * t->n_own;
+        double(*body)[3] = c->body + t->residue[to].first_body;
+        memcpy(c->backbone + to, c->backbone + first, n * sizeof *c->backbone);
+        memcpy(c->side + to, c->side + first, n * sizeof *c->side);
+        memcpy(body, c->body + a->first_body, n_body * sizeof *body);
+        tsr_conformation_move(t, c, to, to + count - 1, &t->symmetry.motion[g]);
+    }
+}
+
+/* A group of the subunit is another group in each copy. */
+static void move_copies(const tsr_topology *t, tsr_conformation *proposed,
+                        tsr_proposal *p)
+{
+    const int n = p->n_span, n_copy = t->symmetry.n;
+    for (int k = 0; k < n; k++)
+        tsr_conformation_place_copies(t, proposed, p->span[k].first,
+                                      p->span[k].count);
+    for (int g = n_copy - 1; g >= 0; g--)
+        for (int k = 0; k < n; k++) {
+            tsr_span *to = &p->span[g * n + k];
+            *to = p->span[k];
+            to->first += g * t->n_own;
+            to->group = to->group > 0 ? to->group * n_copy + g : 0;
+        }
+    p->n_span = n * n_copy;
+}
+
+void tsr_topology_project_shift(const tsr_topology *t, double shift[3])
+{
+    double mean[3] = {0.0, 0.0, 0.0};
+    for (int g = 0; g < t->symmetry.n; g++)
+        for (int d = 0; d < 3; d++)
+            mean[d] += tsr_vec3_dot(t->symmetry.motion[g].rotation[d], shift) /
+                       t->symmetry.n;
+    tsr_vec3_sub(shift, shift, mean);
+}
+
+tsr_status tsr_topology_check_copies(const tsr_topology *t, tsr_err *err)
+{
+    for (int i = t->n_own; i < t->n_residue; i++) {
+        const tsr_residue *r = &t->residue[i], *own = &t->residue[i % t->n_own];
+        if (r->n_body != own->n_body)
+            return tsr_fail(err, TSR_E_DATA,
+                            "structure.symmetry: %s:%d carries %d bodies of "
+                            "ligands, but its copy %s:%d carries %d: ligands "
+                            "near an axis break the symmetry; take them out of "
+                            "the file, or structure.ligands: none",
+                            own->chain, own->number, own->n_guest, r->chain,
+                            r->number, r->n_guest);
+    }
+    return TSR_OK;
+}
+
 void tsr_proposal_move_attached(const tsr_topology *t,
                                 const tsr_conformation *current,
                                 tsr_conformation *proposed,
@@ -447,4 +510,6 @@ void tsr_proposal_move_attached(const tsr_topology *t,
                                                chain->last - chain->first + 1,
                                                proposal->span[host].group});
     }
+    if (t->symmetry.n > 1)
+        move_copies(t, proposed, proposal);
 }

@@ -214,7 +214,7 @@ static tsr_status mark_ranges(const tsr_topology *t, const tsr_flexibility *f,
         if (status != TSR_OK)
             return tsr_wrap(err, status, "structure.%s.%d", key, k);
         for (int i = 0; i < t->n_residue; i++)
-            mark[i] |= one[i];
+            mark[i % t->n_own] |= one[i];
     }
     return TSR_OK;
 }
@@ -234,21 +234,33 @@ static tsr_status mark_flexible(tsr_topology *t, const tsr_flexibility *f,
     return TSR_OK;
 }
 
+/* Number of chains of the subunit. */
+static int n_own_chain(const tsr_topology *t)
+{
+    return t->symmetry.n > 1 ? t->n_chain / t->symmetry.n : t->n_chain;
+}
+
 static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
                               tsr_err *err)
 {
     const tsr_strings *mobile = f->mobile;
     char text[TSR_CHAINS_SIZE];
     int n_mobile = 0;
+    const int n_own = n_own_chain(t), is_symmetric = t->symmetry.n > 1;
     for (int k = 0; k < count_of(mobile); k++) {
         int found = 0;
+        if (is_symmetric && strcmp(mobile->item[k], "subunit") == 0) {
+            t->moves_subunit = n_own > 1;
+            t->mobile[0] |= n_own == 1;
+            continue;
+        }
         for (int c = 0; c < t->n_chain; c++) {
             if (strcmp(t->residue[t->chain_start[c]].chain, mobile->item[k]) !=
                 0)
                 continue;
             found = 1;
-            n_mobile += !t->mobile[c];
-            t->mobile[c] = 1;
+            n_mobile += !t->mobile[c % n_own];
+            t->mobile[c % n_own] = 1;
         }
         if (!found)
             return tsr_fail(
@@ -259,7 +271,7 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
     }
     if (f->is_placed && t->n_chain == 1 && count_of(f->fixed) == 0)
         t->mobile[0] = 1;
-    if (n_mobile == t->n_chain && !f->is_placed)
+    if (n_mobile == t->n_chain && !f->is_placed && !is_symmetric)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.mobile: every chain is named; at least one "
                         "chain has to stay as the reference");
@@ -567,10 +579,10 @@ static void join_attached(tsr_topology *t)
  * first stays. */
 static void set_unanchored(tsr_topology *t, tsr_log *log)
 {
-    int is_free = 1;
+    int is_free = t->symmetry.n <= 1;
     for (int k = 0; k < t->n_chain; k++)
         is_free &= !is_chain_fixed(t, k);
-    for (int k = 0; k < t->n_chain; k++) {
+    for (int k = 0; k < n_own_chain(t); k++) {
         const int is_fixed = is_chain_fixed(t, k);
         if (t->n_chain > 1 && !t->mobile[k] && !is_fixed && !is_free) {
             t->mobile[k] = 1;
@@ -601,10 +613,28 @@ static int turning_side(const tsr_topology *t, int i)
     return last - i < i - first;
 }
 
+/* Copies follow the subunit: nothing in them is free. Fixed parts of the copies
+ * keep their distances to each other only if no part of the subunit moves as a
+ * whole. */
+static void set_copies(tsr_topology *t)
+{
+    int n_unit = 1, is_still = !t->moves_subunit;
+    for (int i = 0; i < t->n_own; i++)
+        n_unit = t->residue[i].unit >= n_unit ? t->residue[i].unit + 1 : n_unit;
+    for (int i = t->n_own; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        const int unit = t->residue[i % t->n_own].unit;
+        r->unit = unit > 0 || (unit == 0 && !is_still) ? unit + r->copy * n_unit
+                                                       : unit;
+        r->flexible = 0;
+        r->is_fixed = 1;
+    }
+}
+
 static void list_torsions(tsr_topology *t)
 {
     t->n_torsion = t->n_side = 0;
-    for (int i = 0; i < t->n_residue; i++) {
+    for (int i = 0; i < t->n_own; i++) {
         const tsr_residue *r = &t->residue[i];
         if (!r->flexible)
             continue;
@@ -669,6 +699,11 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure: give flexible ranges or rigid ranges, "
                         "not both");
+    if (t->symmetry.n > 1 && t->n_link > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.symmetry: strands of nucleotides cannot "
+                        "turn in a symmetric assembly; leave them out of "
+                        "structure.flexible");
     describe_torsions(t, c);
     if (f->is_frozen) {
         number_units(t);
@@ -683,11 +718,12 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
     number_units(t);
     if (t->n_link > 0 && t->n_chain > 1)
         TSR_TRY(set_attached(t, c, log, err));
-    for (int k = 0; k < t->n_chain; k++)
+    for (int k = 0; k < n_own_chain(t); k++)
         fix_largest_unit(t, k, log);
     join_fixed(t);
     join_attached(t);
     set_unanchored(t, log);
+    set_copies(t);
     list_torsions(t);
     return TSR_OK;
 }

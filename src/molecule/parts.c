@@ -1579,7 +1579,8 @@ static tsr_status add_strands(const tsr_structure *structure,
 {
     tsr_atoms *atoms = NULL;
     if (structure->n_nucleotide == 0 ||
-        tsr_atoms_read(structure->path, &atoms, NULL) != TSR_OK)
+        tsr_atoms_read_symmetric(structure->path, structure->symmetry.group,
+                                 &atoms, NULL) != TSR_OK)
         return TSR_OK;
     tsr_pool pool = {0};
     search s = {.atoms = atoms};

@@ -94,7 +94,7 @@ static int unmoved_hinge(const chain_view *v)
 {
     int middle = 0;
     for (int i = v->first; i <= v->last; i++) {
-        if (!v->t->residue[i].is_fixed)
+        if (!v->t->residue[i % v->t->n_own].is_fixed)
             continue;
         while (middle + 1 < v->n_hinge && v->hinge[middle] < i)
             middle++;
@@ -180,7 +180,7 @@ static void set_chains(const tsr_topology *t, const tsr_conformation *first,
         const int i = t->chain_start[k];
         chain_view v = {t, first, i, t->residue[i].chain_last, 0, hinge + i};
         for (int r = v.first; r <= v.last; r++)
-            if (t->residue[r].flexible)
+            if (t->residue[r % t->n_own].flexible)
                 v.hinge[v.n_hinge++] = r;
         chain_reach *c = &chain[k];
         *c = (chain_reach){.view = v, .order = -1, .host = -1};
@@ -235,7 +235,8 @@ double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
         }
         worst += 2.0 * side_margin;
         for (int c = 0; c < n; c++)
-            worst = t->mobile[c] && n > 1 ? HUGE_VAL : worst;
+            worst =
+                (t->mobile[c] || t->moves_subunit) && n > 1 ? HUGE_VAL : worst;
     }
     tsr_pool_clear(&pool);
     return worst;

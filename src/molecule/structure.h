@@ -12,8 +12,45 @@
 #include "core/log.h"
 #include "core/pool.h"
 #include "core/status.h"
+#include "core/vec3.h"
 
 #include <stdio.h>
+
+/* ---- symmetric assemblies ----
+ *
+ * An assembly of point group Cn, Dn, T, O or I is its subunit and exact copies
+ * of the subunit. The subunit is one chain of each set of equivalent chains:
+ * the first in the file.
+ *
+ * A rotation g of the group is found as the superposition of a chain on another
+ * chain with the same residues (least trimmed squares: the better half counts,
+ * so that flexible tails may differ; Rousseeuw 1984). It must place every chain
+ * on another one with the same residues, the better half within 6 Angstrom. The
+ * products of the rotations are those of the chains on which they place the
+ * first. Rotations R_g are then made exact by the iteration
+ *
+ *     R_g <- rotation nearest to  sum_h R_gh R_h^T
+ *
+ * and turn about the mean of the images of the subunit's centre. They must
+ * place half of the residues of each chain within 2 Angstrom of the file. */
+
+enum { TSR_MAX_COPY = 60 };
+
+/* Copies: 0 is the subunit. The copies that follow up to n_unique are one of
+ * each pair of a rotation and its inverse, which have the same distances to the
+ * subunit. */
+typedef struct {
+    char group[8]; /* "C3"; "": no symmetry */
+    int n;         /* copies; 0: no symmetry */
+    int n_unique;
+    int weight[TSR_MAX_COPY];        /* [n_unique] 2: its inverse is another
+                                        copy, else 1 */
+    tsr_motion motion[TSR_MAX_COPY]; /* [n] from the subunit to the copy */
+} tsr_symmetry;
+
+/* Order of a point group by its name: 3 for C3, 12 for T. "auto": 1. 0: not a
+ * name, or more than TSR_MAX_COPY. */
+int tsr_symmetry_order(const char *group);
 
 /* ---- the protein ----
  *
@@ -75,6 +112,7 @@ typedef struct {
     int n_renamed;        /* kept: residues renamed to their parent */
     char copies[128]; /* kept: "B C D", new ids of chains that repeated the id
                          and the residues of another chain; or "" */
+    tsr_symmetry symmetry;
 } tsr_structure;
 
 /* Reads a file of any name. Its content determines the format. Residues with
@@ -91,6 +129,14 @@ tsr_status tsr_structure_read(const char *path, tsr_structure **out,
  * N, CA and C of a residue lie in a line or far apart. */
 tsr_status tsr_structure_read_any(const char *path, tsr_structure **out,
                                   tsr_err *err);
+/* The same, as a symmetric assembly: chains copy by copy, each with the
+ * residues, numbers and ligands of the subunit and the chain ids that the file
+ * has there. group: name of a point group, or of one that the assembly's group
+ * contains; "auto": the largest, if there is one; NULL or "": as above. Errors:
+ * as above, and TSR_E_DATA (the chains have no such symmetry, with the
+ * reason). */
+tsr_status tsr_structure_read_symmetric(const char *path, const char *group,
+                                        tsr_structure **out, tsr_err *err);
 void tsr_structure_free(tsr_structure *structure);
 
 /* Writes "A:262" or "A:262B", for messages. Returns the length, as snprintf. */
@@ -170,6 +216,9 @@ typedef struct {
  * (not a structure, only water, coordinates that no molecule can have,
  * side-chain centres written by tessera). */
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
+/* The same, as tsr_structure_read_symmetric. */
+tsr_status tsr_atoms_read_symmetric(const char *path, const char *group,
+                                    tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 
 /* Atoms of another program. */

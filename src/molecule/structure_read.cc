@@ -772,6 +772,388 @@ void name_record(Record &record, const std::string &chain,
     record.insertion = residue.seqid.has_icode() ? residue.seqid.icode : ' ';
 }
 
+/* ---- symmetric assemblies (structure.h) ---- */
+
+/* A chain without its waters: names of its residues, and a point in each. */
+struct Copyable {
+    std::string residues = {};
+    std::vector<gemmi::Position> points = {};
+};
+
+Copyable copyable_of(const gemmi::Chain &chain)
+{
+    Copyable out;
+    for (const gemmi::Residue &residue : chain.residues) {
+        const gemmi::Atom *at = &residue.atoms[0];
+        for (const gemmi::Atom &atom : residue.atoms)
+            if (atom.name == "CA" || atom.name == "C1'")
+                at = &atom;
+        out.residues += residue.name + " ";
+        out.points.push_back(at->pos);
+    }
+    return out;
+}
+
+const double (*coordinates(const Copyable &chain))[3]
+{
+    return reinterpret_cast<const double(*)[3]>(chain.points.data());
+}
+
+gemmi::Position moved(const tsr_motion &motion, gemmi::Position x)
+{
+    tsr_motion_apply(&motion, &x.x);
+    return x;
+}
+
+/* Distances of the points from their images. */
+std::vector<double> distances(const tsr_motion &motion, const Copyable &from,
+                              const Copyable &to)
+{
+    std::vector<double> out;
+    for (size_t i = 0; i < from.points.size(); i++)
+        out.push_back(to.points[i].dist(moved(motion, from.points[i])));
+    return out;
+}
+
+/* The distance within which half of the points lie. */
+double misfit(const tsr_motion &motion, const Copyable &from,
+              const Copyable &to)
+{
+    return median(distances(motion, from, to));
+}
+
+/* Superposes the half of the points that fits best. Begins with all points, and
+ * with each quarter of the chain, and keeps the best result. */
+tsr_motion superpose(const Copyable &from, const Copyable &to)
+{
+    const int n = int(from.points.size());
+    tsr_motion best{}, motion;
+    double least = INFINITY;
+    for (int start = 0; start < 5; start++) {
+        std::vector<int> kept;
+        for (int i = 0; i < n; i++)
+            if (start == 0 || 4 * i / n == start - 1)
+                kept.push_back(i);
+        for (int round = 0; round < 20; round++) {
+            tsr_superpose(int(kept.size()), kept.data(), coordinates(to),
+                          coordinates(from), &motion);
+            const std::vector<double> far = distances(motion, from, to);
+            const double half = median(far);
+            if (half < least) {
+                least = half;
+                best = motion;
+            }
+            kept.clear();
+            for (int i = 0; i < n; i++)
+                if (far[size_t(i)] <= half)
+                    kept.push_back(i);
+        }
+    }
+    return best;
+}
+
+/* Replaces a matrix by the nearest rotation: superposes the axes and their
+ * opposites on its columns. */
+void make_rotation(double matrix[3][3])
+{
+    double axes[6][3] = {}, columns[6][3];
+    tsr_motion motion;
+    for (int k = 0; k < 6; k++) {
+        axes[k][k % 3] = k < 3 ? 1.0 : -1.0;
+        for (int i = 0; i < 3; i++)
+            columns[k][i] = axes[k][k % 3] * matrix[i][k % 3];
+    }
+    tsr_superpose(6, nullptr, columns, axes, &motion);
+    std::memcpy(matrix, motion.rotation, sizeof motion.rotation);
+}
+
+/* A rotation that places every chain on a chain with the same residues. */
+struct Element {
+    tsr_motion motion;
+    std::vector<size_t> image; /* of each chain */
+};
+
+/* Rotations of an assembly that leave no chain in place, and the identity,
+ * which is the first. An element is known by the image of one chain. */
+struct Assembly {
+    const double tolerance_ang =
+        2.0; /* of exact rotations; of measured ones: */
+    const double nearest_ang = 6.0;
+    std::vector<Copyable> chains = {};
+    std::vector<Element> elements = {};
+    size_t first = 0; /* the chain with most residues */
+    std::string why = {};
+
+    explicit Assembly(const gemmi::Model &model);
+    bool set_image(Element &element);
+    int product(int g, int h) const;
+    int order(int g) const;
+    std::vector<int> generate(int g, int h) const;
+    std::string name(const std::vector<int> &group) const;
+    std::vector<int> find(const std::string &wanted) const;
+    void idealise(std::vector<int> &group);
+};
+
+bool Assembly::set_image(Element &e)
+{
+    const bool is_identity = elements.empty();
+    e.image.clear();
+    for (const Copyable &from : chains) {
+        size_t best = chains.size();
+        double least = nearest_ang;
+        for (size_t k = 0; k < chains.size(); k++)
+            if (chains[k].residues == from.residues &&
+                misfit(e.motion, from, chains[k]) < least) {
+                least = misfit(e.motion, from, chains[k]);
+                best = k;
+            }
+        if (best == chains.size() ||
+            std::count(e.image.begin(), e.image.end(), best) > 0)
+            return false;
+        if (!is_identity && best == e.image.size())
+            return false;
+        e.image.push_back(best);
+    }
+    return true;
+}
+
+Assembly::Assembly(const gemmi::Model &model)
+{
+    for (const gemmi::Chain &chain : model.chains)
+        chains.push_back(copyable_of(chain));
+    for (size_t k = 1; k < chains.size(); k++)
+        if (chains[k].points.size() > chains[first].points.size())
+            first = k;
+    Element identity{};
+    for (int d = 0; d < 3; d++)
+        identity.motion.rotation[d][d] = 1.0;
+    if (chains.empty() || chains[first].points.size() < 4 ||
+        !set_image(identity))
+        return;
+    elements.push_back(identity);
+    for (size_t k = 0; k < chains.size(); k++) {
+        Element e{};
+        if (k == first)
+            continue;
+        if (chains[k].residues != chains[first].residues) {
+            why = "chain " + model.chains[k].name + " has " +
+                  std::to_string(chains[k].points.size()) +
+                  " residues and ligands, chain " + model.chains[first].name +
+                  " " + std::to_string(chains[first].points.size()) +
+                  ", or others; copies must have the same";
+            continue;
+        }
+        e.motion = superpose(chains[first], chains[k]);
+        if (set_image(e) && e.image[first] == k)
+            elements.push_back(e);
+    }
+}
+
+/* Index of g h; -1: the product is no element. */
+int Assembly::product(int g, int h) const
+{
+    const size_t to =
+        elements[size_t(g)].image[elements[size_t(h)].image[first]];
+    for (size_t k = 0; k < elements.size(); k++)
+        if (elements[k].image[first] == to)
+            return int(k);
+    return -1;
+}
+
+int Assembly::order(int g) const
+{
+    int n = 1;
+    for (int power = g; power > 0; n++)
+        power = product(g, power);
+    return n;
+}
+
+/* The group that two elements generate; empty: they generate no group. */
+std::vector<int> Assembly::generate(int g, int h) const
+{
+    std::vector<int> out = {0};
+    for (size_t i = 0; i < out.size(); i++)
+        for (int by : {g, h}) {
+            const int next = product(by, out[i]);
+            if (next < 0 || out.size() > TSR_MAX_COPY)
+                return {};
+            if (std::count(out.begin(), out.end(), next) == 0)
+                out.push_back(next);
+        }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+/* A group of rotations is known by its order and that of its elements. */
+std::string Assembly::name(const std::vector<int> &group) const
+{
+    const int n = int(group.size());
+    int most = 1;
+    for (int g : group)
+        most = std::max(most, order(g));
+    if (n < 2)
+        return "";
+    return most == n              ? "C" + std::to_string(n)
+           : 2 * most == n        ? "D" + std::to_string(most)
+           : n == 12 && most == 3 ? "T"
+           : n == 24 && most == 4 ? "O"
+           : n == 60 && most == 5 ? "I"
+                                  : "";
+}
+
+/* The elements of the wanted group, or of the largest: two elements generate
+ * each group of rotations. */
+std::vector<int> Assembly::find(const std::string &wanted) const
+{
+    std::vector<int> best;
+    for (int g = 0; g < int(elements.size()); g++)
+        for (int h = 0; h <= g; h++) {
+            const std::vector<int> group = generate(g, h);
+            const std::string own = name(group);
+            if (own == wanted)
+                return group;
+            if (wanted == "auto" && own != "" && group.size() > best.size())
+                best = group;
+        }
+    return best;
+}
+
+/* Makes the rotations of a group exact, and orders the group: one of each pair
+ * of inverses first. */
+void Assembly::idealise(std::vector<int> &group)
+{
+    double mean[3], centre[3] = {};
+    const size_t n = group.size();
+    tsr_centroid(int(chains[first].points.size()), nullptr,
+                 coordinates(chains[first]), mean);
+    for (int g : group) {
+        double x[3] = {mean[0], mean[1], mean[2]};
+        tsr_motion_apply(&elements[size_t(g)].motion, x);
+        for (int d = 0; d < 3; d++)
+            centre[d] += x[d] / double(n);
+    }
+    for (int round = 0; round < 20; round++) {
+        std::vector<tsr_motion> exact;
+        for (int g : group) {
+            tsr_motion sum{};
+            for (int h : group) {
+                const tsr_motion &of_gh =
+                    elements[size_t(product(g, h))].motion;
+                const tsr_motion &of_h = elements[size_t(h)].motion;
+                for (int i = 0; i < 3; i++)
+                    for (int j = 0; j < 3; j++)
+                        sum.rotation[i][j] +=
+                            tsr_vec3_dot(of_gh.rotation[i], of_h.rotation[j]);
+            }
+            make_rotation(sum.rotation);
+            for (int i = 0; i < 3; i++)
+                sum.shift[i] =
+                    centre[i] - tsr_vec3_dot(sum.rotation[i], centre);
+            exact.push_back(sum);
+        }
+        for (size_t k = 1; k < n; k++)
+            elements[size_t(group[k])].motion = exact[k];
+    }
+    std::vector<int> unique = {0}, rest;
+    for (int g : group) {
+        bool is_inverse = false;
+        for (int h : unique)
+            is_inverse = is_inverse || product(g, h) == 0;
+        if (g != 0)
+            (is_inverse ? rest : unique).push_back(g);
+    }
+    group = unique;
+    group.insert(group.end(), rest.begin(), rest.end());
+}
+
+void place_copy(const tsr_motion &motion, gemmi::Chain &chain)
+{
+    for (gemmi::Residue &residue : chain.residues)
+        for (gemmi::Atom &atom : residue.atoms)
+            atom.pos = moved(motion, atom.pos);
+}
+
+/* Takes waters and empty residues out, and joins parts of a chain. */
+void tidy(gemmi::Model &model)
+{
+    model.merge_chain_parts();
+    for (gemmi::Chain &chain : model.chains) {
+        std::vector<gemmi::Residue> &all = chain.residues;
+        all.erase(std::remove_if(all.begin(), all.end(),
+                                 [](const gemmi::Residue &r) {
+                                     return is_water(r) || r.atoms.empty();
+                                 }),
+                  all.end());
+    }
+    gemmi::vector_remove_if(model.chains, [](const gemmi::Chain &chain) {
+        return chain.residues.empty();
+    });
+}
+
+/* Replaces the first model by copies of its subunit. wanted: structure.h. */
+tsr_symmetry make_symmetric(const char *path, const char *wanted,
+                            gemmi::Structure &structure)
+{
+    tsr_symmetry out{};
+    if (wanted == nullptr || wanted[0] == '\0')
+        return out;
+    gemmi::Model model = structure.models[0];
+    tidy(model);
+    Assembly assembly(model);
+    std::vector<int> group = assembly.find(wanted);
+    const bool is_auto = std::strcmp(wanted, "auto") == 0;
+    if (group.empty() && is_auto)
+        return out;
+    if (group.empty()) {
+        const std::string largest = assembly.name(assembly.find("auto"));
+        refuse("'%s': structure.symmetry: the chains do not form %s: %s%s; "
+               "the file must hold all chains of the assembly (gemmi convert "
+               "--assembly=1), alike in residues and ligands, none on an axis",
+               path, wanted,
+               largest.empty() ? "no rotation places all chains on others"
+                               : ("their symmetry is " + largest).c_str(),
+               assembly.why.empty() ? "" : (" (" + assembly.why + ")").c_str());
+    }
+    assembly.idealise(group);
+    const std::string name = assembly.name(group);
+    std::vector<size_t> subunit;
+    std::set<size_t> seen;
+    for (size_t c = 0; c < model.chains.size(); c++) {
+        if (seen.count(c) == 0)
+            subunit.push_back(c);
+        for (int g : group)
+            seen.insert(assembly.elements[size_t(g)].image[c]);
+    }
+    std::vector<gemmi::Chain> copies;
+    std::string taken;
+    for (const gemmi::Chain &chain : model.chains)
+        taken += chain.name.size() == 1 ? chain.name : "";
+    for (int g : group) {
+        const Element &e = assembly.elements[size_t(g)];
+        for (size_t c : subunit) {
+            if (misfit(e.motion, assembly.chains[c],
+                       assembly.chains[e.image[c]]) > assembly.tolerance_ang)
+                refuse("'%s': structure.symmetry: half of chain %s is more "
+                       "than %g A from the place that exact %s gives it",
+                       path, model.chains[e.image[c]].name.c_str(),
+                       assembly.tolerance_ang, name.c_str());
+            gemmi::Chain chain = model.chains[c];
+            chain.name = model.chains[e.image[c]].name;
+            place_copy(e.motion, chain);
+            copies.push_back(chain);
+        }
+        out.motion[out.n] = e.motion;
+        out.weight[out.n] = assembly.order(g) > 2 ? 2 : 1;
+        out.n_unique += assembly.order(g) < 3 ? 2 : 1;
+        out.n++;
+    }
+    /* the identity and rotations by 180 degrees are their own inverses */
+    out.n_unique /= 2;
+    copy_text(out.group, name);
+    structure.models[0].chains = std::move(copies);
+    return out;
+}
+
 /* ---- the protein ---- */
 
 typedef std::vector<const gemmi::Residue *> Chain;
@@ -1063,9 +1445,10 @@ bool is_marked_prediction(const std::string &text)
 }
 
 Own<tsr_structure> read_protein(const char *path, const std::string &text,
-                                bool is_model)
+                                bool is_model, const char *group)
 {
-    const Parsed file = parse(path, text);
+    Parsed file = parse(path, text);
+    const tsr_symmetry symmetry = make_symmetric(path, group, file.structure);
     /* Ligands and waters of a chain are often stored separately: parts with the
      * same name are one chain. */
     const gemmi::Model &model = file.structure.models[0];
@@ -1079,6 +1462,7 @@ Own<tsr_structure> read_protein(const char *path, const std::string &text,
             parts[chain.name].push_back(&residue);
     }
     Protein protein{path, is_model};
+    protein.out->symmetry = symmetry;
     protein.out->n_model = file.n_model - 1;
     protein.out->is_prediction = is_marked_prediction(text);
     copy_text(protein.out->copies, file.copies);
@@ -1302,9 +1686,11 @@ Own<tsr_atoms> read_model(const char *path, const gemmi::Model &model,
     return all.finish();
 }
 
-Own<tsr_atoms> read_atoms(const char *path, const std::string &text)
+Own<tsr_atoms> read_atoms(const char *path, const std::string &text,
+                          const char *group)
 {
-    const Parsed file = parse(path, text);
+    Parsed file = parse(path, text);
+    make_symmetric(path, group, file.structure);
     return read_model(path, file.structure.models[0], file.n_model);
 }
 
@@ -1617,24 +2003,58 @@ extern "C" tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                                          tsr_err *err)
 {
     return read_file(path, out, err, [=](const std::string &text) {
-        return read_protein(path, text, false);
+        return read_protein(path, text, false, nullptr);
     });
 }
 
 extern "C" tsr_status tsr_structure_read_any(const char *path,
                                              tsr_structure **out, tsr_err *err)
 {
+    return tsr_structure_read_symmetric(path, nullptr, out, err);
+}
+
+extern "C" tsr_status tsr_structure_read_symmetric(const char *path,
+                                                   const char *group,
+                                                   tsr_structure **out,
+                                                   tsr_err *err)
+{
     return read_file(path, out, err, [=](const std::string &text) {
-        return read_protein(path, text, true);
+        return read_protein(path, text, true, group);
     });
 }
 
 extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
                                      tsr_err *err)
 {
+    return tsr_atoms_read_symmetric(path, nullptr, out, err);
+}
+
+extern "C" tsr_status tsr_atoms_read_symmetric(const char *path,
+                                               const char *group,
+                                               tsr_atoms **out, tsr_err *err)
+{
     return read_file(path, out, err, [=](const std::string &text) {
-        return read_atoms(path, text);
+        return read_atoms(path, text, group);
     });
+}
+
+extern "C" int tsr_symmetry_order(const char *group)
+{
+    static const struct {
+        const char *name;
+        int order;
+    } cubic[] = {{"T", 12}, {"O", 24}, {"I", 60}, {"auto", 1}};
+    for (const auto &one : cubic)
+        if (std::strcmp(group, one.name) == 0)
+            return one.order;
+    char *end = nullptr;
+    const long n = group[0] == 'C' || group[0] == 'D'
+                       ? std::strtol(group + 1, &end, 10)
+                       : 0;
+    const long order = group[0] == 'C' ? n : 2 * n;
+    return end != nullptr && *end == '\0' && n >= 2 && order <= TSR_MAX_COPY
+               ? int(order)
+               : 0;
 }
 
 extern "C" tsr_status tsr_atoms_of_arrays(const tsr_atom_arrays *from,

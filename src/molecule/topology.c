@@ -26,7 +26,7 @@ static tsr_status topology_new(int n_residue, int n_link,
 {
     tsr_topology *t = *out = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
-    t->n_residue = n_residue;
+    t->n_residue = t->n_own = n_residue;
     t->n_link = n_link;
     t->body_model = body_model;
     tsr_pool_array(&t->pool, t->residue, n_residue);
@@ -293,6 +293,14 @@ static tsr_status set_residues(const tsr_structure *s,
     return TSR_OK;
 }
 
+static void set_symmetry(const tsr_symmetry *symmetry, tsr_topology *t)
+{
+    t->symmetry = *symmetry;
+    t->n_own = t->n_residue / symmetry->n;
+    for (int i = 0; i < t->n_residue; i++)
+        t->residue[i].copy = i / t->n_own;
+}
+
 static void set_coordinates(const tsr_structure *s, const tsr_nucleic *nucleic,
                             const tsr_prior_table *prior, tsr_topology *t,
                             tsr_conformation *c, repairs *made)
@@ -307,6 +315,7 @@ static void set_coordinates(const tsr_structure *s, const tsr_nucleic *nucleic,
     }
     link_residues(s, t, c, made);
     tsr_conformation_place_bodies(t, c, 0, t->n_residue);
+    tsr_conformation_place_copies(t, c, 0, t->n_own);
 }
 
 tsr_status tsr_topology_from_structure(const tsr_structure *s,
@@ -326,6 +335,8 @@ tsr_status tsr_topology_from_structure(const tsr_structure *s,
     tsr_status status =
         topology_new(s->n_residue + n_link, n_link, body_model, &t, err);
     TSR_THEN(status, set_residues(s, nucleic, t, err));
+    if (status == TSR_OK && s->symmetry.n > 1)
+        set_symmetry(&s->symmetry, t);
     TSR_THEN(status, set_derived(t, &c, err));
     if (status == TSR_OK)
         set_coordinates(s, nucleic, prior, t, c, &made);

@@ -50,6 +50,7 @@ typedef struct {
                      neither depends on `flexible` */
     int is_fixed; /* 1: keeps its position in space; in an attached chain, its
                      position relative to the host */
+    int copy;     /* copy in a symmetric assembly; 0: the subunit */
     int unit;     /* rigid unit; -1: flexible */
     int rama; /* tsr_rama_class; for a link TSR_N_RAMA + tsr_nucleic_class */
     int sequence_index; /* position in the chain, by which the excluded volume
@@ -108,10 +109,20 @@ typedef struct {
  * residues and for all attached chains. */
 enum { TSR_MAX_ATTACHED = 4 };
 
+/* In a symmetric assembly (structure.h) copy g of the subunit is residues
+ * g n_own to (g + 1) n_own - 1, and its bodies and chains likewise. Moves turn
+ * and shift the subunit alone, and the copies follow exactly
+ * (tsr_proposal_move_attached). A residue of a copy has `flexible` 0 and
+ * `is_fixed` 1, and unit -1 where that of the subunit is flexible. */
+
 /* The constant part of a model. */
 typedef struct {
     tsr_pool pool;
     int n_residue, n_chain, n_body, n_torsion, n_side;
+    int n_own; /* residues of the subunit; n_residue without symmetry */
+    tsr_symmetry symmetry;
+    int moves_subunit; /* 1: the subunit, of several chains, also moves as a
+                          whole */
     tsr_body_model body_model;
     tsr_residue *residue; /* [n_residue] */
     tsr_body *body;       /* [n_body], in the order of the residues */
@@ -170,7 +181,8 @@ typedef struct {
  * complex, a chain without fixed ranges keeps its largest rigid unit fixed; a
  * chain without a rigid unit moves as a whole, except the first chain if no
  * chain has a rigid unit or a fixed range. mobile: names of chains that
- * also move as a whole. */
+ * also move as a whole; in a symmetric assembly also "subunit", all chains of
+ * the subunit together. Ranges of copies are those of the subunit. */
 typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */
@@ -366,7 +378,10 @@ void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
 
 /* ---- a proposal: residues that moved, and the Hastings correction ---- */
 
-enum { TSR_MAX_SPAN = 8 };
+enum {
+    TSR_MAX_SPAN = 8, /* of a move; and with the spans of copies: */
+    TSR_ALL_SPANS = TSR_MAX_SPAN * TSR_MAX_COPY
+};
 
 /* Residues first..first+count-1 moved. group > 0: as one rigid body, together
  * with all other spans of the same group. group 0: their mutual distances may
@@ -382,7 +397,7 @@ typedef struct {
 typedef struct {
     int target; /* number of a torsion, window or other target of the move */
     int n_span;
-    tsr_span span[TSR_MAX_SPAN];
+    tsr_span span[TSR_ALL_SPANS];
     double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
                          the coordinates of the prior (prior/prior.h) */
 } tsr_proposal;
@@ -390,10 +405,26 @@ typedef struct {
 /* Moves the chains attached to moved residues in `proposed`, and adds their
  * spans, which replace earlier spans in these chains. The reverse proposal
  * moves them back, and their torsions do not change, so the Hastings correction
- * does not change either. */
+ * does not change either. In a symmetric assembly, places the copies of moved
+ * residues and adds their spans. */
 void tsr_proposal_move_attached(const tsr_topology *topology,
                                 const tsr_conformation *current,
                                 tsr_conformation *proposed,
                                 tsr_proposal *proposal);
+
+/* Places all copies of residues first..first+count-1 of the subunit, bodies
+ * included. */
+void tsr_conformation_place_copies(const tsr_topology *topology,
+                                   tsr_conformation *conformation, int first,
+                                   int count);
+
+/* Removes from a shift of the subunit the part along the axis of Cn, with which
+ * the whole assembly would drift. */
+void tsr_topology_project_shift(const tsr_topology *topology, double shift[3]);
+
+/* Refuses an assembly whose guests are not carried by the same residues of all
+ * copies (TSR_E_DATA). To be called after tsr_guests_attach. */
+tsr_status tsr_topology_check_copies(const tsr_topology *topology,
+                                     tsr_err *err);
 
 #endif

@@ -125,7 +125,8 @@ static int list_chains(const tsr_topology *t, chain_part *out, int *n_span)
         chain_part c = read_chain(t, i, at);
         at += c.n;
         n += c.n;
-        if (t->mobile[number]) {
+        /* the shift of a symmetric subunit is a move of rigid_body alone */
+        if (t->mobile[number] && t->symmetry.n <= 1) {
             c.pose = n;
             n += POSE;
         }

@@ -162,7 +162,11 @@ static int list_targets(const tsr_topology *t, collector *c)
 {
     const tsr_pivots none = {-1, -1, -1};
     int chain = -1;
-    for (int i = 0; i < t->n_residue; i++) {
+    if (t->moves_subunit) {
+        begin_part(c);
+        add_target(c, 0, t->n_own - 1, none, none);
+    }
+    for (int i = 0; i < t->n_own; i++) {
         const tsr_residue *r = &t->residue[i];
         int starts = r->chain_first == i;
         chain += starts;
@@ -226,9 +230,13 @@ static tsr_motion draw_motion(const rigid_state *s, const body_target *b,
     }
     tsr_motion motion;
     tsr_motion_about(&motion, centre, axis, sqrt(size));
+    double shift[3];
     for (int d = 0; d < 3; d++)
-        motion.shift[d] +=
-            gsl_ran_gaussian_ziggurat(rng, scale * s->options.shift);
+        shift[d] = gsl_ran_gaussian_ziggurat(rng, scale * s->options.shift);
+    if (s->topology->symmetry.n > 1)
+        tsr_topology_project_shift(s->topology, shift);
+    for (int d = 0; d < 3; d++)
+        motion.shift[d] += shift[d];
     return motion;
 }
 
@@ -239,7 +247,7 @@ static void extent_of(const tsr_topology *t, const body_target *b, int *first,
 {
     const tsr_residue *r = &t->residue[b->first];
     *first = b->left.a < 0 ? r->chain_first : b->left.c + 1;
-    *last = b->right.a < 0 ? r->chain_last : b->right.a - 1;
+    *last = b->right.a < 0 ? t->residue[b->last].chain_last : b->right.a - 1;
     *from = b->left.a < 0 ? *first : b->left.a;
     *to = b->right.a < 0 ? *last : b->right.c;
 }

@@ -537,7 +537,8 @@ tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
     tsr_pool pool = {0};
     tsr_structure *input = NULL;
     *out = NULL;
-    TSR_TRY(tsr_structure_read_any(molecule->file, &input, err));
+    TSR_TRY(tsr_structure_read_symmetric(molecule->file, molecule->symmetry,
+                                         &input, err));
     tsr_atom_curves *c = tsr_pool_new(&pool, 1, sizeof *c);
     tsr_status status = tsr_allocated(c, err);
     if (c != NULL)

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "files/yaml.h"
+#include "molecule/structure.h"
 #include "scattering/saxs.h"
 
 #include <math.h>
@@ -28,6 +29,10 @@ static const tsr_field structure_fields[] = {
     TSR_FIELD(STRING, "file", tsr_structure_config, file, .is_path = 1,
               .doc = "PDB or mmCIF file, may be gzipped; sampler.start says "
                      "where chains start"),
+    TSR_FIELD(STRING, "symmetry", tsr_structure_config, symmetry,
+              .doc = "point group of an assembly, all chains of which file "
+                     "holds: C2, C3, ..., D2, ..., T, O, I, or auto; one "
+                     "subunit moves, and its copies follow exactly"),
     TSR_FIELD(STRING, "sequence", tsr_structure_config, sequence,
               .doc = "one-letter amino-acid sequence instead of a file; the "
                      "chain starts extended"),
@@ -48,7 +53,8 @@ static const tsr_field structure_fields[] = {
                      "whose chains keep their relative positions: the largest "
                      "rigid part of each chain"),
     TSR_FIELD(STRINGS, "mobile", tsr_structure_config, mobile, .initial = "[]",
-              .doc = "chains of a complex that also move as rigid bodies"),
+              .doc = "chains of a complex that also move as rigid bodies; "
+                     "subunit: that of structure.symmetry"),
     TSR_FIELD(
         CHOICE, "ligands", tsr_structure_config, ligands, .initial = "all",
         .words = ligand_words,
@@ -390,6 +396,10 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
          "structure: give either file or sequence"},
         {s->file != NULL && s->sequence != NULL,
          "structure: give either file or sequence, not both"},
+        {s->symmetry != NULL && tsr_symmetry_order(s->symmetry) == 0,
+         "structure.symmetry: expected C2 to C60, D2 to D30, T, O, I or auto"},
+        {s->symmetry != NULL && s->file == NULL,
+         "structure.symmetry needs structure.file, with all chains"},
         {s->flexible.n > 0 && s->rigid.n > 0,
          "structure: give flexible or rigid, not both"},
         {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,

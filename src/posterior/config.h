@@ -27,6 +27,7 @@ typedef struct {
  */
 typedef struct {
     char *file;
+    char *symmetry; /* name of a point group, or auto; NULL: none */
     char *sequence;
     int bodies; /* TSR_CONFIG_TWO, ... */
     tsr_strings flexible, rigid, fixed, mobile, attach;

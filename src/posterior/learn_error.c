@@ -98,7 +98,7 @@ static const tsr_probe *probe_of(const comparison *x)
 /* Does nothing move, so that the starts are the only conformations? */
 static int is_frozen(const tsr_config *config, const tsr_topology *t)
 {
-    int n = t->n_torsion + t->n_side;
+    int n = t->n_torsion + t->n_side + t->moves_subunit;
     for (int c = 0; c < t->n_chain; c++)
         n += t->mobile[c];
     return config->structure.frozen || n == 0;

@@ -169,7 +169,9 @@ typedef struct {
 static const tsr_atoms *atoms_of(structure_file *file)
 {
     if (file->atoms == NULL && file->why.status == TSR_OK)
-        (void)tsr_atoms_read(file->structure->path, &file->atoms, &file->why);
+        (void)tsr_atoms_read_symmetric(file->structure->path,
+                                       file->structure->symmetry.group,
+                                       &file->atoms, &file->why);
     return file->atoms;
 }
 
@@ -317,7 +319,8 @@ static tsr_status set_flexible_ranges(tsr_structure_config *c,
     const tsr_parts_choices wish = {.rigid = rigid,
                                     .fixed = &c->fixed,
                                     .no_loops = c->mobile.n > 0,
-                                    .no_strands = c->ligands != 0};
+                                    .no_strands =
+                                        c->ligands != 0 || c->symmetry != NULL};
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
     TSR_THEN(status,
@@ -533,7 +536,8 @@ tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
     tsr_parts *parts = NULL;
     if (file == NULL)
         return TSR_OK;
-    tsr_status status = tsr_structure_read_any(file, &structure, err);
+    tsr_status status =
+        tsr_structure_read_symmetric(file, molecule->symmetry, &structure, err);
     if (status == TSR_OK && structure->n_residue > 0)
         status = tsr_parts_find_with_pae(structure, NULL,
                                          (tsr_parts_choices){.no_strands = 1},
@@ -576,6 +580,27 @@ static tsr_status check_alike(const tsr_topology *own,
     return TSR_OK;
 }
 
+/* Checks that copies of the subunit in `c` are where the file has them. */
+static tsr_status check_start(const tsr_topology *own,
+                              const tsr_conformation *c,
+                              const tsr_conformation *read, const char *path,
+                              tsr_err *err)
+{
+    const double tolerance_ang = 2.0;
+    for (int i = own->n_own; i < own->n_residue; i++) {
+        const double d = tsr_vec3_distance(c->backbone[i][TSR_CA],
+                                           read->backbone[i][TSR_CA]);
+        if (d > tolerance_ang)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': %s:%d is %.1f A from the place that "
+                            "structure.symmetry gives it about the axes of "
+                            "structure.file; give models of such a run",
+                            path, own->residue[i].chain, own->residue[i].number,
+                            d);
+    }
+    return TSR_OK;
+}
+
 static tsr_status read_start(const tsr_structure_config *config,
                              const char *path, tsr_log *log,
                              const tsr_molecule *m, tsr_conformation **out,
@@ -601,6 +626,8 @@ static tsr_status read_start(const tsr_structure_config *config,
         memcpy(c->backbone, read->backbone, n * sizeof *c->backbone);
         memcpy(c->side, read->side, n * sizeof *c->side);
         tsr_conformation_place_bodies(own, c, 0, own->n_residue);
+        tsr_conformation_place_copies(own, c, 0, own->n_own);
+        status = check_start(own, c, read, path, err);
     }
     tsr_conformation_free(read);
     tsr_topology_free(topology);
@@ -721,6 +748,17 @@ int tsr_config_is_placed(const tsr_config *config)
     return 0;
 }
 
+static void log_symmetry(const tsr_structure_config *c, const tsr_topology *t,
+                         tsr_log *log)
+{
+    char names[TSR_CHAINS_SIZE];
+    tsr_info(log,
+             "%s: %d copies of chain %s in exact %s; structure.mobile: "
+             "[subunit] moves them against the axis",
+             c->file, t->symmetry.n,
+             tsr_range_chains(t->n_own, t->residue, names), t->symmetry.group);
+}
+
 static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
                             tsr_err *err)
 {
@@ -734,18 +772,29 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
                                    .file = c->file,
                                    .is_frozen = c->frozen,
                                    .is_placed = tsr_config_is_placed(config)};
+    if (c->symmetry != NULL && flexibility.is_placed)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.symmetry: the axis would have to move in a "
+                        "density map; leave symmetry or the map out");
     if (c->file == NULL)
         return tsr_topology_from_sequence(
             c->sequence,
             c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
             flexibility, prior, &m->topology, &m->first, err);
-    tsr_status status = tsr_structure_read_any(c->file, &file.structure, err);
+    tsr_status status = tsr_structure_read_symmetric(c->file, c->symmetry,
+                                                     &file.structure, err);
     TSR_THEN(status, set_flexible_ranges(c, &file, log, err));
     flexibility.is_frozen = c->frozen;
     TSR_THEN(status, build_topology(&file, c, flexibility, prior, log,
                                     &m->topology, &m->first, err));
     if (c->ligands == 0)
         TSR_THEN(status, add_guests(&file, &c->attach, log, m, err));
+    TSR_THEN(status, tsr_topology_check_copies(m->topology, err));
+    if (status == TSR_OK && m->topology->symmetry.n > 1) {
+        tsr_conformation_place_copies(m->topology, m->first, 0,
+                                      m->topology->n_own);
+        log_symmetry(c, m->topology, log);
+    }
     if (status == TSR_OK)
         log_left_out(file.structure, m->topology->guests != NULL, log);
     structure_file_clear(&file);
@@ -859,6 +908,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     tsr_molecule *m = molecule;
     *m = (tsr_molecule){.tables = tables,
                         .file = c->file,
+                        .symmetry = c->symmetry,
                         .density = config->solvent.density,
                         .form_factors = tables->form_factors,
                         .components = tables->components};

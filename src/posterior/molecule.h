@@ -43,6 +43,7 @@ typedef struct {
     const tsr_tables *tables; /* borrowed */
     const char *file;         /* structure file, borrowed; NULL: built from a
                                  sequence */
+    const char *symmetry;     /* structure.symmetry, borrowed; NULL: none */
     double density;           /* of the solvent, electrons/A^3 */
     tsr_topology *topology;
     tsr_conformation *first;  /* from the file or the sequence */

@@ -259,7 +259,7 @@ struct tsr_clash_state {
     tsr_sphere_tree *tree; /* current positions */
     uint16_t *all,
         *unmoved; /* [n_block] one bit a body: all bodies; unmoved bodies */
-    moved_block *moved; /* blocks of the proposal, [n_block + 2 TSR_MAX_SPAN] */
+    moved_block *moved; /* blocks of the proposal, [n_block + 2 spans] */
     int n_moved;
     tsr_body_pair *pair; /* [16 n] */
     /* pairs that made recent proposals forbidden and may do so again */
@@ -387,7 +387,7 @@ static void search_proposal(search *f, const double (*proposed)[3], int n_span,
                             const tsr_body_span *span)
 {
     tsr_clash_state *s = f->s;
-    int from[TSR_MAX_SPAN + 1] = {0};
+    int from[TSR_ALL_SPANS + 1] = {0};
     s->n_moved = 0;
     for (int k = 0; k < n_span; k++) {
         split_span(s, &span[k]);
@@ -548,7 +548,10 @@ tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
     s->n = n;
     s->has_lists = 1;
     s->tree = tsr_sphere_tree_new(pool, n, body);
-    s->moved = lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
+    const int n_copy = clash->topology->symmetry.n;
+    s->moved =
+        lanes_new(pool, n_block + 2 * TSR_MAX_SPAN * (n_copy > 1 ? n_copy : 1),
+                  sizeof *s->moved);
     tsr_pool_array(pool, s->all, n_block);
     tsr_pool_array(pool, s->unmoved, n_block);
     tsr_pool_array(pool, s->pair, TSR_LANES * (size_t)n);

@@ -123,7 +123,9 @@ typedef struct {
 
 /* Returns -E of bodies a and b at positions x and y, Angstrom, as a fixed-point
  * number; 0 for a pair that does not count; TSR_CLASH_FORBIDDEN for a forbidden
- * pair. */
+ * pair. In a symmetric assembly the sum over all pairs is the energy of one
+ * subunit: pairs in the subunit count, pairs of the subunit and a copy count
+ * half, and pairs of copies are equivalent to these. */
 static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
                                      const double x[3], int b,
                                      const double y[3])
@@ -138,12 +140,16 @@ static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
         return 0;
     const tsr_residue *i = &clash->topology->residue[p->residue];
     const tsr_residue *j = &clash->topology->residue[q->residue];
+    if (i->copy > 0 && j->copy > 0)
+        return 0;
     int apart = i->sequence_index - j->sequence_index;
     if ((i->chain_first == j->chain_first && apart < 3 && apart > -3) ||
         (i->unit >= 0 && i->unit == j->unit))
         return 0;
     double z = (d - sqrt(r2)) * clash->inverse_softness, nat = 0.5 * z * z;
-    return nat > clash->limit ? TSR_CLASH_FORBIDDEN : tsr_to_fixed(-nat);
+    if (nat > clash->limit)
+        return TSR_CLASH_FORBIDDEN;
+    return tsr_to_fixed(i->copy == j->copy ? -nat : -0.5 * nat);
 }
 
 /* Bodies first..end-1, which moved; group as in tsr_span. */

@@ -660,7 +660,7 @@ static int is_too_wide(tsr_prior_state *s, const tsr_conformation *current,
 }
 
 static int body_spans(const tsr_topology *t, const tsr_proposal *proposal,
-                      tsr_body_span span[TSR_MAX_SPAN])
+                      tsr_body_span span[TSR_ALL_SPANS])
 {
     for (int k = 0; k < proposal->n_span; k++) {
         const tsr_span *from = &proposal->span[k];
@@ -681,7 +681,7 @@ double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
                          const tsr_conformation *proposed,
                          const tsr_proposal *proposal)
 {
-    tsr_body_span span[TSR_MAX_SPAN];
+    tsr_body_span span[TSR_ALL_SPANS];
     int n = body_spans(s->prior->topology, proposal, span);
     s->pending = 0;
     if (s->clash != NULL) {
@@ -706,7 +706,7 @@ double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
 void tsr_prior_accept(tsr_prior_state *s, const tsr_conformation *proposed,
                       const tsr_proposal *proposal)
 {
-    tsr_body_span span[TSR_MAX_SPAN];
+    tsr_body_span span[TSR_ALL_SPANS];
     int n = body_spans(s->prior->topology, proposal, span);
     s->total += s->pending;
     s->pending = 0;

@@ -163,7 +163,7 @@ typedef struct tsr_chain {
     double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
                        states; NULL: no move has a launch */
     tsr_proposal proposal;
-    tsr_body_range range[TSR_MAX_SPAN];
+    tsr_body_range range[TSR_ALL_SPANS];
 
     tsr_chain_counts counts, since_draw;
     double changed;   /* since the last draw: sum over the evaluated proposals

@@ -1240,7 +1240,8 @@ int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
     if (l == NULL || l->n_probe != 1 || l->n_view != 1 || l->n_mixture != 1 ||
         l->probe->is_neutron)
         return 0;
-    if (t->n_attached > 0) /* attached chains would not move */
+    /* attached chains and copies would not move */
+    if (t->n_attached > 0 || t->symmetry.n > 1)
         return 0;
     for (int d = 0; d < l->n_term; d++) {
         const tsr_saxs_term *own = (const void *)l->term[d];

@@ -16,6 +16,8 @@ mkdir -p below/deep
     "$build/tests/oracle/write_strand" 8 rna
 } >bound.pdb
 awk '/^ATOM/ && substr($0, 23, 4) + 0 <= 50 || /^END/' model.pdb >one.pdb
+awk '/^ATOM/ {printf "%sB%s%8.3f%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
+    90 - substr($0, 31, 8), -substr($0, 39, 8), substr($0, 47)}' model.pdb | cat model.pdb - | grep "^ATOM" >dimer.pdb
 odd="it's; touch \$odd.yaml" # the next command, typed as it is proposed
 
 # ---- what it writes runs ----
@@ -51,6 +53,10 @@ a name that a shell would take apart | 0 next: tessera check | tessera init mode
 $ sed -n 's/.*next: //p' err.txt >next.sh
 the next command can be typed | 0 free torsions | sh next.sh
     and is no other command | test ! -e '$odd.yaml'
+a dimer | 0 | tessera init dimer.pdb -o dimer.yaml
+    is symmetric | in dimer.yaml ^  symmetry: C2
+    its subunit moves | in dimer.yaml - "A:51-64" && no in dimer.yaml - "B:
+and checks | 0 2 copies of chain A in exact C2 | tessera check dimer.yaml
 one compact domain | 0 | tessera init one.pdb exp.dat -o one.yaml
     does not move | in one.yaml ^  frozen: true
 and checks | 0 | tessera check one.yaml

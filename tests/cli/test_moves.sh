@@ -21,6 +21,11 @@ also() { # TEXT WORD...: the same with more keys of the structure
     edit "s/\\[\"A:51-64\"\\]/&, $more_keys/" "$@"
 }
 shift_x 90 "" B <model.pdb | cat model.pdb - | grep "^ATOM" >pair.pdb
+half_turn() { # chain B of a PDB file, turned by 180 degrees about x = 45, y = 0
+    awk '/^ATOM/ {printf "%sB%s%8.3f%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
+        90 - substr($0, 31, 8), -substr($0, 39, 8), substr($0, 47)}'
+}
+half_turn <model.pdb | cat model.pdb - | grep "^ATOM" >dimer.pdb
 { # a second chain of one residue, 40 Angstrom aside
     grep "^ATOM" model.pdb
     echo TER
@@ -82,6 +87,22 @@ a mobile chain has no farthest place | 0 zero for distances above d_max [0-9]+ A
         edit 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/' check bad.yaml
 every chain is mobile | 78 bad.yaml:1:61: structure.mobile: every chain | also 'mobile: ["A"]' run bad.yaml
 flexible and rigid | 78 bad.yaml:1:12: structure: give flexible or rigid | also 'rigid: ["A:1-9"]' run bad.yaml
+
+# ---- symmetric assemblies ----
+a symmetric dimer | 0 2 copies of chain A in exact C2 | edit 's/model.pdb/dimer.pdb, symmetry: C2/' check bad.yaml
+    one chain turns | in err.txt 28 free torsions
+a range of the copy is one of the subunit | 0 28 free torsions | \
+        edit 's/model.pdb/dimer.pdb, symmetry: auto/; s/A:51/B:51/' check bad.yaml
+the subunit moves against the axis | 0 | \
+        edit 's/model.pdb/dimer.pdb, symmetry: C2, mobile: [subunit]/' run bad.yaml --output axis
+states of copies | 0 | edit 's/model.pdb/dimer.pdb, symmetry: C2, states: 2/' run bad.yaml --output states
+another group | 65 the chains do not form C3: their symmetry is C2 | \
+        edit 's/model.pdb/dimer.pdb, symmetry: C3/' run bad.yaml
+one chain alone | 65 no rotation places all chains on others.*the file must hold all chains | \
+        edit 's/model.pdb/model.pdb, symmetry: C2/' run bad.yaml
+chains of unequal length | 65 chain B has 1 residues .*copies must have the same | \
+        edit 's/model.pdb/single.pdb, symmetry: C2/' run bad.yaml
+no group | 78 structure.symmetry: expected C2 to C60 | edit 's/model.pdb/dimer.pdb, symmetry: C1/' run bad.yaml
 
 # ---- what the structure is ----
 a break in a flexible range | 78 bad.yaml:1:39: structure.flexible.0: .*'A:51-64': chain A of '.*gap.pdb' is \

@@ -32,7 +32,7 @@ typedef struct {
 } test_case;
 
 /* All flexible; with excluded volume; a linker between rigid parts; two of
- * them, with a restraint; a complex. */
+ * them, with a restraint; a complex; copies about an axis. */
 static const test_case cases[] = {
     {"all", "GAKPIVTSLFGNDE", NULL, NULL, {NULL, NULL}, TSR_CLASH_NONE, 0.0, 0},
     {"clash", "AKPIVGTSLF", NULL, NULL, {NULL, NULL}, TSR_CLASH_SOFT, 0.0, 0},
@@ -56,6 +56,14 @@ static const test_case cases[] = {
      "AAAAKGSTV/AAAKGST",
      "A:5-9 B:4-7",
      "B",
+     {NULL, NULL},
+     TSR_CLASH_SOFT,
+     45.0,
+     0},
+    {"symmetric",
+     "AAKGST/AAKGST/AAKGST",
+     "A:3-5",
+     "subunit",
      {NULL, NULL},
      TSR_CLASH_SOFT,
      45.0,
@@ -95,10 +103,14 @@ static void write_atom(FILE *file, int *serial, const char *name, char element,
             ++*serial, name, three, chain, number, x[0], x[1], x[2], element);
 }
 
-/* A complex comes from a file: its chains side by side, extended. */
-static void make_complex(fixture *f, const char *sequence,
+/* A complex comes from a file: its chains side by side, extended, or, of a
+ * symmetric assembly, about the z axis. */
+static void make_complex(fixture *f, const char *sequence, int n_copy,
                          tsr_flexibility flexibility)
 {
+    static const double origin[3] = {0.0}, up[3] = {0.0, 0.0, 1.0};
+    char group[8];
+    snprintf(group, sizeof group, "C%d", n_copy);
     const char *path = io_path("complex.pdb");
     FILE *file = fopen(path, "w");
     int serial = 0, n_chain = 0;
@@ -116,7 +128,15 @@ static void make_complex(fixture *f, const char *sequence,
             for (int a = 0; a < 4; a++) {
                 double x[3];
                 tsr_vec3_copy(x, c->backbone[i][a]);
-                x[2] += 12.0 * n_chain;
+                if (n_copy == 0) {
+                    x[2] += 12.0 * n_chain;
+                } else {
+                    tsr_motion turn;
+                    x[1] += 8.0;
+                    tsr_motion_about(&turn, origin, up,
+                                     2.0 * acos(-1.0) * n_chain / n_copy);
+                    tsr_motion_apply(&turn, x);
+                }
                 write_atom(file, &serial, names[a], names[a][0], three,
                            (char)('A' + n_chain), i + 1, x);
             }
@@ -125,7 +145,8 @@ static void make_complex(fixture *f, const char *sequence,
     }
     fprintf(file, "END\n");
     fclose(file);
-    NEW(tsr_structure, structure, tsr_structure_read, path);
+    NEW(tsr_structure, structure, tsr_structure_read_symmetric, path,
+        n_copy > 0 ? group : NULL);
     OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO, flexibility,
                                    &f->table, NULL, &f->t, &f->c, &err));
 }
@@ -152,8 +173,9 @@ static void open_case(fixture *f, const test_case *k)
     tsr_strings flexible = {n, f->item},
                 mobile = {k->mobile != NULL, f->mobile};
     tsr_flexibility flexibility = {.flexible = &flexible, .mobile = &mobile};
+    const int is_subunit = n > 0 && mobile.n > 0 && k->mobile[1] != '\0';
     if (strchr(k->sequence, '/') != NULL)
-        make_complex(f, k->sequence, flexibility);
+        make_complex(f, k->sequence, is_subunit ? 3 : 0, flexibility);
     else
         OK(tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO, flexibility,
                                       &f->table, &f->t, &f->c, &err));
@@ -295,7 +317,7 @@ typedef struct {
     double *value; /* [n_value][n], each row in ascending order */
 } oracle;
 
-static oracle oracle_new(fixture *f, int n)
+static inline oracle oracle_new(fixture *f, int n)
 {
     double one[MAX_VALUE];
     oracle o = {.n = n, .n_value = measure(f, f->c, one)};

@@ -136,9 +136,10 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
         int started =
             i > 0 && t->residue[i - 1].is_fixed &&
             t->residue[i - 1].chain_first == t->residue[i].chain_first;
-        if (t->residue[i].is_fixed && !started)
+        if (t->residue[i].is_fixed && !started && t->residue[i].copy == 0)
             sample_anchor(s, i, c);
     }
+    tsr_conformation_place_copies(t, c, 0, t->n_own);
 }
 
 static inline void sample_prior(prior_sampler *s, gsl_rng *rng,
