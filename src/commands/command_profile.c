@@ -515,7 +515,7 @@ static tsr_status open_models(series *s, const char *path,
     char **name;
     TSR_TRY(tsr_map_models_open(path, trajectory, most, s->w->log, m, err));
     if (m->chain != NULL)
-        return tsr_fail(err, TSR_E_USAGE,
+        return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is a run; write its conformations to a file with "
                         "'tessera export'",
                         path);
