@@ -74,7 +74,7 @@ no_ca.pdb,cut.pdb 0 |
 nan.pdb,text.cif 65 | A:45 is nowhere near
 stars.pdb,numbers.pdb,number.cif,cut.cif,water.pdb 65 | line 70: the|out of range|in the loop|no protein|no atoms but
 noise,noise.gz,cut_model.pdb.gz,own.mrc,good.dat,line,empty 65 | binary file|damaged or incomplete gzip|not a structure|is empty
-run,nowhere  66 66 66 66 66 66 66 66  -  -  - 66 | is a directory|cannot open
+run,nowhere  66 66 66 66 66 66 66 66  -  -  - 66 | is a directory|cannot open|is a run
 loop         66 66 66 66 66 66 66 66 66 66  - 66 | symbolic links
 
 [curves]
