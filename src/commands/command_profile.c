@@ -620,9 +620,16 @@ static tsr_status compute_models(const work *w, int n_path,
         files.n += file[i].n;
     e->model = calloc((size_t)files.n, sizeof *e->model);
     TSR_THEN(status, tsr_allocated(e->model, err));
-    for (int i = 0; i < n_path; i++)
-        for (int k = 0; k < file[i].n && file[i].result != NULL; k++)
+    for (int i = 0; i < n_path; i++) {
+        const int n = file[i].result != NULL ? file[i].n : 0;
+        if (e->model == NULL) {
+            clear_results(n, file[i].result);
+            continue;
+        }
+        for (int k = 0; k < n; k++)
             e->model[e->n++] = file[i].result[k];
+        free(file[i].result);
+    }
     return status;
 }
 
