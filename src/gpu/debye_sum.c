@@ -19,6 +19,7 @@
 struct tsr_debye_sum {
     tsr_pool pool;
     tsr_cl cl;
+    pthread_mutex_t lock; /* guards kernel, queue and the buffers below */
     const tsr_device_info *info;
     tsr_debye_sum_options options;
     int n_q, has_weight;
@@ -123,6 +124,7 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
     *out = NULL;
     tsr_debye_sum *s = calloc(1, sizeof *s);
     TSR_TRY(tsr_allocated(s, err));
+    pthread_mutex_init(&s->lock, NULL);
     s->cl.device = device;
     s->info = info;
     s->n_q = n_q;
@@ -157,6 +159,7 @@ void tsr_debye_sum_free(tsr_debye_sum *sum)
     tsr_cl_clear(&sum->cl);
     tsr_program_clear(&sum->program);
     tsr_pool_clear(&sum->pool);
+    pthread_mutex_destroy(&sum->lock);
     free(sum);
 }
 
@@ -427,13 +430,30 @@ static tsr_status assemble_profile(const tsr_debye_sum *s,
     return TSR_OK;
 }
 
+/* Computes the sums over the pairs of each two types. */
+static tsr_status sum_pairs(tsr_debye_sum *s, int n_type, layout *l,
+                            const tsr_debye_progress *progress, tsr_err *err)
+{
+    cursor at = {0};
+    tsr_status status =
+        tsr_cl_status(err, s->cl.device, "clSetKernelArg", set_arguments(s, l));
+    while (status == TSR_OK && at.row < l->n_tile) {
+        int n = next_units(s, l, n_type, &at);
+        status = launch(s, n, err);
+        if (status == TSR_OK)
+            add_results(s, n, l);
+        TSR_THEN(status,
+                 tsr_debye_report(progress, at.n_done / l->n_pair, err));
+    }
+    return status;
+}
+
 tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                              const tsr_debye_progress *progress,
                              double *profile, tsr_err *err)
 {
     tsr_debye_sum *s = sum;
     layout l = {0};
-    cursor at = {0};
     TSR_TRY(tsr_debye_check(spec, err));
     if (spec->n_q != s->n_q || spec->dq_inv_ang != s->dq ||
         (spec->weight != NULL) != s->has_weight)
@@ -448,15 +468,9 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "apart, the limit of the q grid",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
-    TSR_THEN(status, tsr_cl_status(err, s->cl.device, "clSetKernelArg",
-                                   set_arguments(s, &l)));
-    while (status == TSR_OK && at.row < l.n_tile) {
-        int n = next_units(s, &l, spec->n_type, &at);
-        status = launch(s, n, err);
-        if (status == TSR_OK)
-            add_results(s, n, &l);
-        TSR_THEN(status, tsr_debye_report(progress, at.n_done / l.n_pair, err));
-    }
+    pthread_mutex_lock(&s->lock);
+    TSR_THEN(status, sum_pairs(s, spec->n_type, &l, progress, err));
+    pthread_mutex_unlock(&s->lock);
     TSR_THEN(status, assemble_profile(s, spec, &l, profile, err));
     tsr_cl_clear(&l.cl);
     tsr_pool_clear(&l.pool);
@@ -563,10 +577,14 @@ struct tsr_profile_sum {
     int used; /* 1 << method of the last sum; of all sums that were announced */
     int no_grid;
     tsr_method_speed speed;
-    int n_expected;       /* molecules announced; 0: unknown */
-    pthread_mutex_t lock; /* guards device, used and the members below */
+    int n_expected; /* molecules announced; 0: unknown */
+    /* Guards device, used, the programs and their users. A program is replaced
+     * when it has no user. */
+    pthread_mutex_t lock;
+    pthread_cond_t is_left;           /* a program has lost a user */
     tsr_debye_sum *direct[N_PROGRAM]; /* programs by grid; NULL: none */
-    int last;                         /* index of the program used last */
+    int n_user[N_PROGRAM];
+    int last; /* index of the program used last */
 };
 
 static int is_reference(const tsr_profile_sum *s)
@@ -591,6 +609,7 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
     s->no_grid = no_grid;
     s->speed = tsr_method_speed_here();
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->is_left, NULL);
     s->device_name = tsr_pool_text(&s->pool, device);
     tsr_status status = tsr_pool_check(&s->pool, err);
     if (status == TSR_OK && strcmp(device, "auto") != 0)
@@ -611,6 +630,7 @@ void tsr_profile_sum_free(tsr_profile_sum *sum)
         tsr_debye_sum_free(sum->direct[k]);
     tsr_device_free(sum->device);
     tsr_pool_clear(&sum->pool);
+    pthread_cond_destroy(&sum->is_left);
     pthread_mutex_destroy(&sum->lock);
     free(sum);
 }
@@ -721,9 +741,13 @@ static tsr_status choose_method(tsr_profile_sum *s, const tsr_debye_spec *spec,
 static tsr_status make_direct(tsr_profile_sum *s, const tsr_debye_spec *spec,
                               double d_bound, tsr_err *err)
 {
-    const int is_there = has_program(s, d_bound, spec->n_q);
-    s->last = find_program(s, d_bound, spec->n_q);
-    if (is_there)
+    int at = find_program(s, d_bound, spec->n_q);
+    while (!has_program(s, d_bound, spec->n_q) && s->n_user[at] > 0) {
+        pthread_cond_wait(&s->is_left, &s->lock);
+        at = find_program(s, d_bound, spec->n_q);
+    }
+    s->last = at;
+    if (has_program(s, d_bound, spec->n_q))
         return TSR_OK;
     tsr_debye_sum_free(s->direct[s->last]);
     s->direct[s->last] = NULL;
@@ -747,16 +771,22 @@ tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
     if (is_device)
         TSR_THEN(status, make_direct(sum, spec, d_bound_ang, err));
     sum->used = (sum->n_expected > 0 ? sum->used : 0) | 1 << result->method;
-    double started = tsr_clock_s();
-    if (is_device)
-        TSR_THEN(status, tsr_debye_sum_run(sum->direct[sum->last], spec,
-                                           progress, profile, err));
+    const int at = sum->last;
+    sum->n_user[at] += is_device;
     pthread_mutex_unlock(&sum->lock);
-    if (!is_direct)
+    double started = tsr_clock_s();
+    if (is_device) {
+        TSR_THEN(status, tsr_debye_sum_run(sum->direct[at], spec, progress,
+                                           profile, err));
+        pthread_mutex_lock(&sum->lock);
+        sum->n_user[at]--;
+        pthread_cond_broadcast(&sum->is_left);
+        pthread_mutex_unlock(&sum->lock);
+    } else if (!is_direct)
         TSR_THEN(status, tsr_method_run(result->method, spec, d_ang,
                                         tsr_parallel_processors(), progress,
                                         profile, err));
-    else if (!is_device)
+    else
         TSR_THEN(status, tsr_debye_reference(spec, progress, profile, err));
     result->seconds = tsr_clock_s() - started;
     return status;
