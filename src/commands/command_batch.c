@@ -336,7 +336,10 @@ static tsr_status set_words(work *w, row *r, tsr_err *err)
     const int n_before = r->n_word;
     TSR_TRY(add_words(w, r, MODEL, err));
     if (r->bad == NULL && r->n_word != n_before + 1)
-        r->bad = "there must be one model: of several, a folder's is model.*";
+        r->bad = r->n_word == n_before
+                     ? "it has no model"
+                     : "there must be one model: of several, a folder's is "
+                       "model.*";
     return add_words(w, r, CURVE, err);
 }
 
