@@ -1368,7 +1368,7 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
         s->sampler, s->record, warmup / levels + 1,
         share * s->config->sampler.time_limit, show_progress, &p, err);
     s->progress.seconds += tsr_clock_s() - before;
-    s->progress.steps += population_steps(s);
+    s->progress.steps = population_steps(s); /* also those before a stop */
     tsr_log_progress(s->log, "");
     if (status != TSR_OK || is_stopped(s))
         return status;
