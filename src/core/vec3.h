@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define TSR_PI 3.14159265358979323846
+
 static inline void tsr_vec3_copy(double out[3], const double a[3])
 {
     out[0] = a[0], out[1] = a[1], out[2] = a[2];

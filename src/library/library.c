@@ -623,6 +623,11 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
                                   .form_factor = form_factor,
                                   .d_bound_ang = d_bound};
     TSR_CALL(of_caller(tsr_engine_spec_check(&spec, err)));
+    if (dq * d_bound > TSR_PI * (1.0 + 1e-9))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "dq = %g resolves distances up to pi / dq = %g, not "
+                        "to d_bound = %g",
+                        dq, TSR_PI / dq, d_bound);
     TSR_CALL(check_finite("form_factor", (long)n_comp * n_type * n_q,
                           form_factor, err));
     TSR_MAKE(out);

@@ -537,6 +537,9 @@ static void test_engine_refuses(void **state)
     refused(tessera_engine_new(0, &type, 1, 1, 2, 0.1, one, 0.0, 1, "reference",
                                &none),
             TESSERA_E_USAGE, "0 bodies");
+    refused(tessera_engine_new(1, &type, 1, 1, 2, 0.1, one, 32.0, 1,
+                               "reference", &none),
+            TESSERA_E_USAGE, "up to pi / dq = 31.4159");
     assert_null(none);
     tessera_batch_free(b);
     tessera_engine_free(e);
