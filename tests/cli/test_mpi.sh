@@ -3,21 +3,7 @@
 # stopped or killed runs go on with another number of ranks; an error of one rank ends all.
 . tests/cli/expect.sh
 needs_venv "runs on several ranks"
-if ! command -v mpirun >/dev/null || [ ! -e "$build/tessera-mpi" ]; then
-    echo "skip runs on several ranks: no mpirun, or no $build/tessera-mpi"
-    exit 0
-fi
-ln -s "$build/tessera-mpi" .bin
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-options=
-if mpirun --version 2>/dev/null | grep -q "Open MPI"; then
-    options="--oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5"
-fi
-ranks() { # N COMMAND...
-    n_rank=$1
-    shift
-    mpirun $options -np "$n_rank" "$@"
-}
+needs_ranks "runs on several ranks"
 
 short_model model.pdb
 cat >run.yaml <<'END'
