@@ -33,23 +33,24 @@ needs_venv() {
     python=$source/.venv/bin/python
 }
 
-# needs_ranks WHAT: from here on `ranks N COMMAND...` is mpirun with $options.
+# needs_ranks WHAT: from here on tessera-mpi is in PATH, `$mpirun ...` starts ranks (by
+# MPIRUN, such as mpiexec.mpich; default mpirun), and `ranks N COMMAND...` N of them.
 needs_ranks() {
-    if ! command -v mpirun >/dev/null || [ ! -e "$build/tessera-mpi" ]; then
-        echo "skip $1: no mpirun, or no $build/tessera-mpi"
+    mpirun=${MPIRUN:-mpirun}
+    if ! command -v "$mpirun" >/dev/null || [ ! -e "$build/tessera-mpi" ]; then
+        echo "skip $1: no $mpirun, or no $build/tessera-mpi"
         exit 0
     fi
     ln -s "$build/tessera-mpi" .bin
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    options=
-    if mpirun --version 2>/dev/null | grep -q "Open MPI"; then
-        options="--oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5"
+    if "$mpirun" --version 2>/dev/null | grep -q "Open MPI"; then
+        mpirun="$mpirun --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5"
     fi
 }
-ranks() { # N COMMAND...
+ranks() {
     n_rank=$1
     shift
-    mpirun $options -np "$n_rank" "$@"
+    $mpirun -np "$n_rank" "$@"
 }
 
 # expect NAME STATUS PATTERN COMMAND...: the exit status of the command, and a

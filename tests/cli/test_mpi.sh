@@ -31,7 +31,7 @@ another command is that of one rank | 0> state *finished | ranks 2 tessera-mpi s
 a plan | 0> time: | ranks 2 tessera-mpi run run.yaml --dry-run --output plan
 more ranks than chains | 78 4 chains for 5 ranks | ranks 5 tessera-mpi run run.yaml --output five
 $ mkdir tables && for table in "$source"/data/*; do : >"tables/${table##*/}"; done
-an error on another rank | 65 another rank: .*tables/ | mpirun $options -np 1 tessera-mpi run run.yaml \
+an error on another rank | 65 another rank: .*tables/ | $mpirun -np 1 tessera-mpi run run.yaml \
     --output five : -np 1 env TESSERA_DATA=$work/tables tessera-mpi run run.yaml --output five
     leaves nothing | test ! -e five
 solve | 0 | tessera solve model.pdb curve.dat --output solved $few
@@ -58,7 +58,7 @@ fi
 # ---- stopped ----
 # begin DIR N: a long run on N ranks and one more, whose process is in second.pid
 begin() {
-    background mpirun $options -np "$2" tessera-mpi run run.yaml --output "$1" \
+    background $mpirun -np "$2" tessera-mpi run run.yaml --output "$1" \
         --set sampler.draws=1000000 : -np 1 sh -c 'echo $$ >second.pid; exec "$@"' - \
         tessera-mpi run run.yaml --output "$1"
     wait_until has_draws "$1"

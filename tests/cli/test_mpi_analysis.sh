@@ -40,7 +40,7 @@ the first of two that fail | 65 m5.pdb | ranks 3 tessera-mpi profile m?.pdb --th
 a command with nothing to share | 66 cannot open 'none' | ranks 2 tessera-mpi map cc models.pdb --map none -r 6
 best fits are for one rank | 0 | ranks 2 tessera-mpi profile m1.pdb m2.pdb -o best.dat
     and written once | grep -q "profile: m1.pdb" best.dat
-a rank that does not see the files | 66 on rank 1: .*cannot open 'own.mrc' | mpirun $options \
+a rank that does not see the files | 66 on rank 1: .*cannot open 'own.mrc' | $mpirun \
     -np 1 tessera-mpi map cc models.pdb $on : -np 1 --wdir / tessera-mpi map cc models.pdb $on
 END
 exit $bad
