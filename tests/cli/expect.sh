@@ -33,6 +33,36 @@ needs_venv() {
     python=$source/.venv/bin/python
 }
 
+# needs_ranks WHAT: from here on tessera-mpi is in PATH, `$mpirun ...` starts ranks (by
+# MPIRUN, such as mpiexec.mpich; default mpirun), and `ranks N COMMAND...` N of them.
+needs_ranks() {
+    mpirun=${MPIRUN:-mpirun}
+    if ! command -v "$mpirun" >/dev/null || [ ! -e "$build/tessera-mpi" ]; then
+        echo "skip $1: no $mpirun, or no $build/tessera-mpi"
+        exit 0
+    fi
+    ln -s "$build/tessera-mpi" .bin
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    if "$mpirun" --version 2>/dev/null | grep -q "Open MPI"; then
+        mpirun="$mpirun --oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5"
+    fi
+}
+ranks() {
+    n_rank=$1
+    shift
+    $mpirun -np "$n_rank" "$@"
+}
+
+# has_other_processor WHAT: `env $other_processor COMMAND` runs as on a processor without
+# fused multiply-add, for which the C library has versions of exp and sin that round
+# otherwise. Where this processor has none, WHAT is skipped.
+other_processor=GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4
+has_other_processor() {
+    grep -qw fma /proc/cpuinfo 2>/dev/null && return
+    echo "skip $1: this processor has no fused multiply-add"
+    false
+}
+
 # expect NAME STATUS PATTERN COMMAND...: the exit status of the command, and a
 # pattern (grep -E) in its standard error, or with "STATUS>" in its output. A failure
 # prints one message; the program alone prints its usage, and status 1 is an answer.

@@ -3,21 +3,7 @@
 # stopped or killed runs go on with another number of ranks; an error of one rank ends all.
 . tests/cli/expect.sh
 needs_venv "runs on several ranks"
-if ! command -v mpirun >/dev/null || [ ! -e "$build/tessera-mpi" ]; then
-    echo "skip runs on several ranks: no mpirun, or no $build/tessera-mpi"
-    exit 0
-fi
-ln -s "$build/tessera-mpi" .bin
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-options=
-if mpirun --version 2>/dev/null | grep -q "Open MPI"; then
-    options="--oversubscribe --bind-to none --mca odls_base_sigkill_timeout 5"
-fi
-ranks() { # N COMMAND...
-    n_rank=$1
-    shift
-    mpirun $options -np "$n_rank" "$@"
-}
+needs_ranks "runs on several ranks"
 
 short_model model.pdb
 cat >run.yaml <<'END'
@@ -45,13 +31,20 @@ another command is that of one rank | 0> state *finished | ranks 2 tessera-mpi s
 a plan | 0> time: | ranks 2 tessera-mpi run run.yaml --dry-run --output plan
 more ranks than chains | 78 4 chains for 5 ranks | ranks 5 tessera-mpi run run.yaml --output five
 $ mkdir tables && for table in "$source"/data/*; do : >"tables/${table##*/}"; done
-an error on another rank | 65 another rank: .*tables/ | mpirun $options -np 1 tessera-mpi run run.yaml \
+an error on another rank | 65 another rank: .*tables/ | $mpirun -np 1 tessera-mpi run run.yaml \
     --output five : -np 1 env TESSERA_DATA=$work/tables tessera-mpi run run.yaml --output five
     leaves nothing | test ! -e five
+    ranks of one kind | no in two/run.log another kind
 solve | 0 | tessera solve model.pdb curve.dat --output solved $few
 solve on two ranks | 0 | ranks 2 tessera-mpi solve model.pdb curve.dat --output solved-two $few
 $ same "solve: the same draws" solved/1 solved-two/1
 END
+if has_other_processor "ranks on processors of two kinds"; then
+    cases <<'END'
+processors of two kinds | 0 rank 1 on .* of another kind than rank 0 | $mpirun -np 1 tessera-mpi run run.yaml \
+    --output mixed : -np 1 env $other_processor tessera-mpi run run.yaml --output mixed
+END
+fi
 atoms=$shared/saxs/lar_fn3_1_2/model.pdb
 if [ -e "$atoms" ] && tessera devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
     awk '/^ATOM/ && substr($0, 23, 4) + 0 >= 82 && substr($0, 23, 4) + 0 <= 122' "$atoms" >lar.pdb
@@ -72,7 +65,7 @@ fi
 # ---- stopped ----
 # begin DIR N: a long run on N ranks and one more, whose process is in second.pid
 begin() {
-    background mpirun $options -np "$2" tessera-mpi run run.yaml --output "$1" \
+    background $mpirun -np "$2" tessera-mpi run run.yaml --output "$1" \
         --set sampler.draws=1000000 : -np 1 sh -c 'echo $$ >second.pid; exec "$@"' - \
         tessera-mpi run run.yaml --output "$1"
     wait_until has_draws "$1"

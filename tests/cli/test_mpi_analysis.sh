@@ -2,21 +2,7 @@
 # map cc, map timeline and profile print and write the same on any number of ranks, and
 # name the first of the items that fail.
 . tests/cli/expect.sh
-if ! command -v mpirun >/dev/null || [ ! -e "$build/tessera-mpi" ]; then
-    echo "skip analysis on several ranks: no mpirun, or no $build/tessera-mpi"
-    exit 0
-fi
-ln -s "$build/tessera-mpi" .bin
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-options=
-if mpirun --version 2>/dev/null | grep -q "Open MPI"; then
-    options="--oversubscribe --bind-to none"
-fi
-ranks() { # N COMMAND...
-    n_rank=$1
-    shift
-    mpirun $options -np "$n_rank" tessera-mpi "$@"
-}
+needs_ranks "analysis on several ranks"
 
 # 24 models, each 0.2 Angstrom beside the one before, in one file and in many.
 without_side_chains >model.pdb
@@ -44,17 +30,17 @@ check "all of it" analyse plain tessera
 check "24 curves, 24 frames, 9 structures" test "$(ls plain/*.dat | wc -l)" -eq 24 -a \
     "$(grep -c '"model":\|"structure":' plain/out.txt)" -eq 33
 for n in 2 3; do
-    check "on $n ranks" analyse $n ranks $n
+    check "on $n ranks" analyse $n ranks $n tessera-mpi
     check "the same bits on $n ranks" diff -r plain $n
 done
 echo bad >m7.pdb
 echo bad >m5.pdb
 cases <<'END'
-the first of two that fail | 65 m5.pdb | ranks 3 profile m?.pdb --threads 1
-a command with nothing to share | 66 cannot open 'none' | ranks 2 map cc models.pdb --map none -r 6
-best fits are for one rank | 0 | ranks 2 profile m1.pdb m2.pdb -o best.dat
+the first of two that fail | 65 m5.pdb | ranks 3 tessera-mpi profile m?.pdb --threads 1
+a command with nothing to share | 66 cannot open 'none' | ranks 2 tessera-mpi map cc models.pdb --map none -r 6
+best fits are for one rank | 0 | ranks 2 tessera-mpi profile m1.pdb m2.pdb -o best.dat
     and written once | grep -q "profile: m1.pdb" best.dat
-a rank that does not see the files | 66 on rank 1: .*cannot open 'own.mrc' | mpirun $options \
+a rank that does not see the files | 66 on rank 1: .*cannot open 'own.mrc' | $mpirun \
     -np 1 tessera-mpi map cc models.pdb $on : -np 1 --wdir / tessera-mpi map cc models.pdb $on
 END
 exit $bad
