@@ -718,7 +718,7 @@ tsr_status tsr_ensemble_run(const tsr_ensemble_pool *pool, int n_kind,
 tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
                                  const int *member, const double *weight,
                                  gsl_rng *rng, tsr_ensemble_draw *draw,
-                                 tsr_err *err)
+                                 double *fit, tsr_err *err)
 {
     double coefficient[TSR_ENSEMBLE_PARTS];
     const tsr_ensemble_pool *p = pool;
@@ -731,6 +731,12 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
     set_coefficients(p, draw->theta, coefficient);
     combine(p, coefficient, part, curve);
     finish_draw(p, curve, rng, draw);
+    for (int k = 0; k < p->saxs->n && fit != NULL; k++) {
+        double sum = 0.0;
+        for (size_t a = 0; a < n_dim; a++)
+            sum += curve[a] * p->axis[a * (size_t)p->saxs->n + (size_t)k];
+        fit[k] = draw->scale * sum * p->saxs->sigma[k] + draw->background;
+    }
     free(part);
     return TSR_OK;
 }

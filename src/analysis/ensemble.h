@@ -93,11 +93,12 @@ typedef struct {
 
 /* log P(D | ensemble, theta) of members [n] (indices) with weights [n]; the
  * draw's theta in, its other members out. rng NULL: scale and background are
- * the best. Errors: TSR_E_NOMEM. */
+ * the best. fit [n_point] out, at this scale and background; or NULL. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
                                  const int *member, const double *weight,
                                  gsl_rng *rng, tsr_ensemble_draw *draw,
-                                 tsr_err *err);
+                                 double *fit, tsr_err *err);
 
 typedef struct {
     tsr_ensemble_kind kind;

@@ -361,6 +361,33 @@ tsr_status tsr_map_models_load(tsr_map_models *models, tsr_err *err)
     return TSR_OK;
 }
 
+tsr_status tsr_map_models_list(const tsr_map_models *models,
+                               tsr_model_atoms *out, tsr_err *err)
+{
+    tsr_atoms *atoms = models->atoms;
+    *out = (tsr_model_atoms){.n_atom = atoms->n_atom};
+    tsr_pool_array(&atoms->pool, out->atom, atoms->n_atom);
+    TSR_TRY(tsr_allocated(out->atom, err));
+    for (int i = 0; i < atoms->n_atom; i++) {
+        const tsr_file_atom *from = &atoms->atom[i];
+        const tsr_file_residue *r = &atoms->residue[from->residue];
+        const int is_polymer = r->kind <= TSR_MOLECULE_NUCLEOTIDE;
+        tsr_model_atom *to = &out->atom[i];
+        *to = (tsr_model_atom){
+            .chain = r->chain[1] == '\0' ? r->chain[0] : '\0',
+            .number = r->number,
+            .insertion = r->insertion != '\0' ? r->insertion : ' ',
+            .at = is_polymer ? from->residue : -1,
+            .guest_kind = is_polymer ? TSR_GUEST_NONE : TSR_GUEST_LIGAND};
+        snprintf(to->name, sizeof to->name, "%.4s", from->name);
+        snprintf(to->residue, sizeof to->residue, "%.3s", r->name);
+        snprintf(to->element, sizeof to->element, "%.2s",
+                 tsr_atom_symbol(from->z));
+        snprintf(to->chain_id, sizeof to->chain_id, "%s", r->chain);
+    }
+    return TSR_OK;
+}
+
 void tsr_map_models_clear(tsr_map_models *models)
 {
     struct tsr_model_frames *f = models->frames;

@@ -124,7 +124,8 @@ static double log_lik(const problem *p, int k, const int *member,
                       const double *weight, double log_s)
 {
     tsr_ensemble_draw draw = {.theta = {1.0, 1.0, log_s}};
-    OK(tsr_ensemble_evaluate(&p->pool, k, member, weight, NULL, &draw, &err));
+    OK(tsr_ensemble_evaluate(&p->pool, k, member, weight, NULL, &draw, NULL,
+                             &err));
     return draw.log_lik;
 }
 
@@ -172,7 +173,7 @@ TEST(test_likelihood_is_that_of_the_noise_model)
             draw.theta[TSR_ENSEMBLE_LOG_S] = gsl_ran_gaussian(rng, 0.5);
             const double *theta = draw.theta + TSR_ENSEMBLE_LOG_S;
             OK(tsr_ensemble_evaluate(&p->pool, 3, member, weight, NULL, &draw,
-                                     &err));
+                                     NULL, &err));
             curve_of(p, 3, member, weight, draw.theta[TSR_C1],
                      draw.theta[TSR_C2], curve);
             tsr_fit fit = {.scale = 0.0};
