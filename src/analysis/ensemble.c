@@ -7,6 +7,7 @@
  * products in the some 20 axes for each conformation. */
 #include "analysis/ensemble.h"
 
+#include "core/clones.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 
@@ -64,8 +65,8 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
     set_nodes(p);
     p->room = 16;
     tsr_pool_array(&p->pool, p->axis, (size_t)n * (size_t)n);
-    tsr_pool_array(&p->pool, p->one, n);
-    tsr_pool_array(&p->pool, p->data, n);
+    tsr_pool_array(&p->pool, p->one, n + 16);
+    tsr_pool_array(&p->pool, p->data, n + 16);
     tsr_pool_array(&p->pool, p->score, most * p->n_part * p->room);
     for (int k = 0; k < n; k++) {
         const double one = 1.0 / saxs->sigma[k];
@@ -343,8 +344,8 @@ typedef struct {
     double beta;
     int n_candidate; /* conformations among which a member is drawn */
     int *candidate;
-    double *log_lik;             /* [n_candidate] */
-    double *curve, *old, *trial; /* [n_dim], [n_dim], [n_part][n_dim] */
+    double *log_lik;       /* [n_candidate] */
+    double *curve, *trial; /* [n_dim], [n_part][n_dim] */
 } population;
 
 static double log_prior(const tsr_ensemble_pool *p, const double *theta)
@@ -404,6 +405,36 @@ static void draw_from_prior(const population *x, particle *a)
     a->log_lik = log_lik_at(x, a->theta, a->part);
 }
 
+enum { LANES = 8 }; /* sums side by side, which a processor adds at once */
+
+/* Products of the curve z of a conformation, from its parts [n_part][room],
+ * with another curve, itself, u and the data: product [4] out. Beyond n_dim, up
+ * to a multiple of LANES, all arrays are 0. */
+TSR_CLONES static void multiply(int n_dim, int n_part, int room,
+                                const float *score, const double *coefficient,
+                                const double *curve, const double *one,
+                                const double *data, double *product)
+{
+    double sum[4][LANES] = {{0.0}};
+    for (int k = 0; k < n_dim; k += LANES) {
+        double z[LANES] = {0.0};
+        for (int part = 0; part < n_part; part++)
+            for (int v = 0; v < LANES; v++)
+                z[v] += coefficient[part] * (double)score[part * room + k + v];
+        for (int v = 0; v < LANES; v++) {
+            sum[0][v] += z[v] * curve[k + v];
+            sum[1][v] += z[v] * z[v];
+            sum[2][v] += z[v] * one[k + v];
+            sum[3][v] += z[v] * data[k + v];
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        product[i] = 0.0;
+        for (int v = 0; v < LANES; v++)
+            product[i] += sum[i][v];
+    }
+}
+
 /* Draws member j from its conditional among itself and random conformations.
  * The set of candidates of the reverse step has the same probability, so the
  * step keeps the posterior exactly. */
@@ -427,19 +458,13 @@ static void step_member(population *x, particle *a, int j)
                      : (int)gsl_rng_uniform_int(x->rng, (unsigned long)p->n);
         const float *score =
             p->score + (size_t)m * (size_t)(p->n_part * p->room);
-        double cross = 0.0, zz = 0.0, z1 = 0.0, zd = 0.0;
-        for (int k = 0; k < n_dim; k++) {
-            double z = 0.0;
-            for (int part = 0; part < p->n_part; part++)
-                z += coefficient[part] * (double)score[part * p->room + k];
-            cross += z * x->curve[k];
-            zz += z * z;
-            z1 += z * p->one[k];
-            zd += z * p->data[k];
-        }
+        double product[4];
+        multiply(n_dim, p->n_part, p->room, score, coefficient, x->curve,
+                 p->one, p->data, product);
         x->candidate[i] = m;
-        x->log_lik[i] = log_lik_of(p, &f, norm + w * (2.0 * cross + w * zz),
-                                   one + w * z1, data + w * zd);
+        x->log_lik[i] =
+            log_lik_of(p, &f, norm + w * (2.0 * product[0] + w * product[1]),
+                       one + w * product[2], data + w * product[3]);
         top = fmax(top, x->log_lik[i]);
     }
     int chosen = 0;
@@ -548,7 +573,7 @@ static tsr_status reserve(population *x, uint64_t seed, uint64_t stream,
     tsr_pool_array(&x->memory, x->log_weight, x->n);
     tsr_pool_array(&x->memory, x->candidate, x->n_candidate);
     tsr_pool_array(&x->memory, x->log_lik, x->n_candidate);
-    tsr_pool_array(&x->memory, x->curve, n_dim);
+    tsr_pool_array(&x->memory, x->curve, n_dim + LANES);
     tsr_pool_array(&x->memory, x->trial, p->n_part * n_dim);
     tsr_pool_array(&x->memory, x->whole, p->n_part * n_dim);
     TSR_TRY(tsr_pool_check(&x->memory, err));
