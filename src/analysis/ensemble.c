@@ -178,7 +178,7 @@ tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
 {
     tsr_ensemble_pool *p = pool;
     const int n = p->saxs->n;
-    double *x = malloc((size_t)n * sizeof *x);
+    double *x = calloc((size_t)n, sizeof *x);
     const double c2 = fmax(
         fabs(p->parameter[TSR_C2].start),
         p->parameter[TSR_C2].infer ? fabs(p->parameter[TSR_C2].high) : 0.0);
@@ -841,7 +841,7 @@ int tsr_ensemble_groups(const tsr_ensemble_pool *pool,
     const size_t n_dim = (size_t)p->n_dim;
     double coefficient[TSR_ENSEMBLE_PARTS], farthest;
     int size[TSR_ENSEMBLE_GROUPS], n = 1;
-    double *at = malloc((2 * TSR_ENSEMBLE_GROUPS + 1) * n_dim * sizeof *at);
+    double *at = calloc((2 * TSR_ENSEMBLE_GROUPS + 1) * n_dim, sizeof *at);
     if (at == NULL)
         return 0;
     double *mean = at + TSR_ENSEMBLE_GROUPS * n_dim;

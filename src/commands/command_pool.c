@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -124,8 +125,8 @@ typedef struct {
     row row[MOST_KINDS];
     int best; /* the most probable row */
     /* All draws, row after row. */
-    int n_draw;                   /* of each row */
-    double *weight;               /* [n_kind n_draw] probability of each draw */
+    int n_draw;  /* of each row */
+    int *chosen; /* [n_draw] draws of all rows, by their probability */
     double *draw_rg, *draw_d_max; /* [n_kind n_draw] */
     classes group, by_rg, by_d_max, member;
     double range[2][2]; /* of Rg and D_max in the pool */
@@ -280,27 +281,6 @@ typedef struct {
     double *part; /* [items][n_part][n_point] */
 } batch;
 
-static tsr_status compute_curve(const tsr_map_models *m, int model,
-                                tsr_profile_maker *maker, int is_logged,
-                                tsr_profile_structure *out, tsr_err *err)
-{
-    tsr_atoms atoms = *m->atoms;
-    tsr_pool pool = {0};
-    double(*xyz)[3];
-    tsr_pool_array(&pool, xyz, atoms.n_atom);
-    tsr_pool_array(&pool, atoms.atom, atoms.n_atom);
-    tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, tsr_map_models_frame(m, model, xyz, err));
-    for (int a = 0; a < atoms.n_atom && status == TSR_OK; a++) {
-        atoms.atom[a] = m->atoms->atom[a];
-        memcpy(atoms.atom[a].xyz, xyz[a], sizeof atoms.atom[a].xyz);
-    }
-    TSR_THEN(status, tsr_profile_compute_atoms(maker, m->path, &atoms,
-                                               is_logged, out, err));
-    tsr_pool_clear(&pool);
-    return status;
-}
-
 static tsr_status compute_item(void *context, int item, int thread,
                                tsr_err *err)
 {
@@ -314,7 +294,8 @@ static tsr_status compute_item(void *context, int item, int thread,
     const double *matrix = NULL;
     double *scratch = NULL;
     (void)thread;
-    tsr_status status = compute_curve(m, model, w->maker, i == 0, &s, err);
+    tsr_status status =
+        tsr_profile_compute_model(w->maker, m, model, m->path, i == 0, &s, err);
     TSR_THEN(status, find_operator(w, &s.partials.grid, &matrix, err));
     if (status == TSR_OK) {
         scratch = malloc((size_t)s.partials.grid.n_q * sizeof *scratch);
@@ -415,33 +396,20 @@ static tsr_status make_pool(work *w, const tsr_args *args, tsr_err *err)
 
 /* ---- the posterior ---- */
 
-/* The value below which a share `part` of the weight lies; order [n]: of the
- * values, ascending. */
-static double quantile(int n, const double *value, const double *weight,
-                       const size_t *order, double part)
-{
-    double sum = 0.0, passed = 0.0;
-    int i = 0;
-    for (int k = 0; k < n; k++)
-        sum += weight != NULL ? weight[k] : 1.0;
-    for (; i < n - 1; i++) {
-        passed += weight != NULL ? weight[order[i]] : 1.0;
-        if (passed >= part * sum)
-            break;
-    }
-    return value[order[i]];
-}
-
-/* q [3] out: 5, 50 and 95 %. weight NULL: equal. Errors: TSR_E_NOMEM. */
-static tsr_status quantiles(int n, const double *value, const double *weight,
+/* q [3] out: 5, 50 and 95 % of value [n], or of value[index[0]], ... Errors:
+ * TSR_E_NOMEM. */
+static tsr_status quantiles(int n, const double *value, const int *index,
                             double q[3], tsr_err *err)
 {
-    size_t *order = malloc((size_t)n * sizeof *order);
-    TSR_TRY(tsr_allocated(order, err));
-    gsl_sort_index(order, value, 1, (size_t)n);
+    double *sorted = malloc((size_t)n * sizeof *sorted);
+    TSR_TRY(tsr_allocated(sorted, err));
+    for (int i = 0; i < n; i++)
+        sorted[i] = value[index != NULL ? index[i] : i];
+    gsl_sort(sorted, 1, (size_t)n);
     for (int i = 0; i < 3; i++)
-        q[i] = quantile(n, value, weight, order, 0.05 + 0.45 * i);
-    free(order);
+        q[i] = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n,
+                                                   0.05 + 0.45 * i);
+    free(sorted);
     return TSR_OK;
 }
 
@@ -494,12 +462,13 @@ static tsr_status describe_row(work *w, int r, double *scratch, tsr_err *err)
     return TSR_OK;
 }
 
-/* Rows of equal prior probability. */
+/* Rows of equal prior probability, and draws from all of them. */
 static tsr_status weigh_rows(work *w, tsr_err *err)
 {
     const int n = w->n_kind * w->n_draw;
-    double *scratch, sum = 0.0;
-    tsr_pool_array(&w->pool, w->weight, n);
+    double *scratch, sum = 0.0, passed = 0.0;
+    int n_chosen = 0;
+    tsr_pool_array(&w->pool, w->chosen, w->n_draw);
     tsr_pool_array(&w->pool, w->draw_rg, n);
     tsr_pool_array(&w->pool, w->draw_d_max, n);
     tsr_pool_array(&w->pool, scratch, w->n_draw);
@@ -513,48 +482,50 @@ static tsr_status weigh_rows(work *w, tsr_err *err)
     for (int r = 0; r < w->n_kind; r++)
         sum += exp(w->row[r].log_z - w->row[w->best].log_z);
     for (int r = 0; r < w->n_kind; r++) {
-        w->row[r].probability =
-            exp(w->row[r].log_z - w->row[w->best].log_z) / sum;
-        for (int i = 0; i < w->n_draw; i++)
-            w->weight[r * w->n_draw + i] = w->row[r].probability / w->n_draw;
+        const double p = exp(w->row[r].log_z - w->row[w->best].log_z) / sum;
+        const int before = n_chosen;
+        w->row[r].probability = p;
+        passed += p;
+        const int end =
+            r + 1 < w->n_kind ? (int)lround(passed * w->n_draw) : w->n_draw;
+        for (; n_chosen < end; n_chosen++)
+            w->chosen[n_chosen] =
+                r * w->n_draw +
+                tsr_even_index(w->n_draw, end - before, n_chosen - before);
     }
     return TSR_OK;
 }
 
-/* Shares of the classes c->of, c->n of them, over all draws. */
+/* Shares of the classes c->of, c->n of them, in the chosen draws. */
 static tsr_status measure_classes(work *w, classes *c, tsr_err *err)
 {
-    const int n = w->n_kind * w->n_draw;
-    double *share;
-    tsr_pool scratch = {0};
+    const int n = w->n_draw;
+    double *share, q[3];
     tsr_pool_array(&w->pool, c->size, c->n);
     tsr_pool_array(&w->pool, c->mean, c->n);
     tsr_pool_array(&w->pool, c->low, c->n);
     tsr_pool_array(&w->pool, c->high, c->n);
-    tsr_pool_array(&scratch, share, (size_t)c->n * (size_t)n);
-    tsr_status status = tsr_pool_check(&w->pool, err);
-    TSR_THEN(status, tsr_pool_check(&scratch, err));
-    for (int i = 0; i < w->curves.n && status == TSR_OK; i++)
+    tsr_pool_array(&w->pool, share, (size_t)c->n * (size_t)n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int i = 0; i < w->curves.n; i++)
         if (c->of[i] >= 0)
             c->size[c->of[i]]++;
-    for (int i = 0; i < n && status == TSR_OK; i++) {
-        const tsr_ensemble_sample *s = &w->sample[i / w->n_draw];
-        const int k = s->kind.n_member, first = i % w->n_draw * k;
+    for (int i = 0; i < n; i++) {
+        const tsr_ensemble_sample *s = &w->sample[w->chosen[i] / n];
+        const int k = s->kind.n_member, first = w->chosen[i] % n * k;
         for (int g = 0; g < c->n && k == 0; g++)
             share[g * n + i] = (double)c->size[g] / w->curves.n;
         for (int j = first; j < first + k; j++)
             if (c->of[s->member[j]] >= 0)
                 share[c->of[s->member[j]] * n + i] += s->weight[j];
         for (int g = 0; g < c->n; g++)
-            c->mean[g] += w->weight[i] * share[g * n + i];
+            c->mean[g] += share[g * n + i] / n;
     }
-    for (int g = 0; g < c->n && status == TSR_OK; g++) {
-        double q[3];
-        status = quantiles(n, share + g * n, w->weight, q, err);
+    for (int g = 0; g < c->n; g++) {
+        TSR_TRY(quantiles(n, share + g * n, NULL, q, err));
         c->low[g] = q[0], c->high[g] = q[2];
     }
-    tsr_pool_clear(&scratch);
-    return status;
+    return TSR_OK;
 }
 
 /* Equal intervals of a quantity [conformations]. */
@@ -601,13 +572,13 @@ static tsr_status measure_members(work *w, tsr_err *err)
     if (w->group.n == 0)
         return tsr_no_memory(err);
     TSR_TRY(measure_classes(w, &w->group, err));
-    for (int r = 0; r < w->n_kind; r++) {
-        const tsr_ensemble_sample *s = &w->sample[r];
-        for (int j = 0; j < w->n_draw * s->kind.n_member; j++)
-            w->mean[s->member[j]] +=
-                s->weight[j] * w->row[r].probability / w->n_draw;
-        for (int i = 0; i < n && s->kind.n_member == 0; i++)
-            w->mean[i] += w->row[r].probability / n;
+    for (int i = 0; i < w->n_draw; i++) {
+        const tsr_ensemble_sample *s = &w->sample[w->chosen[i] / w->n_draw];
+        const int k = s->kind.n_member, first = w->chosen[i] % w->n_draw * k;
+        for (int j = first; j < first + k; j++)
+            w->mean[s->member[j]] += s->weight[j] / w->n_draw;
+        for (int m = 0; m < n && k == 0; m++)
+            w->mean[m] += 1.0 / ((double)n * w->n_draw);
     }
     gsl_sort_index(order, w->mean, 1, (size_t)n);
     for (int i = 0; i < n; i++)
@@ -677,21 +648,22 @@ static void print_classes(const work *w, tsr_json *json, const classes *c,
     }
 }
 
-/* 5, 50 and 95 % of a parameter or of chi2 over all draws. */
+static const tsr_ensemble_draw *draw_at(const work *w, int i)
+{
+    return &w->sample[i / w->n_draw].draw[i % w->n_draw];
+}
+
+/* 5, 50 and 95 % of a parameter. */
 static tsr_status parameter_interval(const work *w, int p, double q[3],
                                      tsr_err *err)
 {
-    const int n = w->n_kind * w->n_draw;
-    double *value = malloc((size_t)n * sizeof *value);
+    double *value = malloc((size_t)w->n_draw * sizeof *value);
     TSR_TRY(tsr_allocated(value, err));
-    for (int i = 0; i < n; i++) {
-        const tsr_ensemble_draw *d =
-            &w->sample[i / w->n_draw].draw[i % w->n_draw];
-        value[i] = p < 0                     ? d->chi2
-                   : p == TSR_ENSEMBLE_LOG_S ? exp(d->theta[p])
-                                             : d->theta[p];
+    for (int i = 0; i < w->n_draw; i++) {
+        const double theta = draw_at(w, w->chosen[i])->theta[p];
+        value[i] = p == TSR_ENSEMBLE_LOG_S ? exp(theta) : theta;
     }
-    const tsr_status status = quantiles(n, value, w->weight, q, err);
+    const tsr_status status = quantiles(w->n_draw, value, NULL, q, err);
     free(value);
     return status;
 }
@@ -805,10 +777,10 @@ static tsr_status print_text(const work *w, const tsr_profile_result *fit,
     fputs("chi2/N: the least of the draws. members: weights of their own; "
           "copies: equal\nweights, as theta of maximum entropy\n\n",
           w->out);
-    TSR_TRY(quantiles(w->n_kind * w->n_draw, w->draw_rg, w->weight, q, err));
+    TSR_TRY(quantiles(w->n_draw, w->draw_rg, w->chosen, q, err));
     fprintf(w->out, "over all ensembles, 5, 50, 95 %%: Rg %.2f %.2f %.2f A",
             q[0], q[1], q[2]);
-    TSR_TRY(quantiles(w->n_kind * w->n_draw, w->draw_d_max, w->weight, q, err));
+    TSR_TRY(quantiles(w->n_draw, w->draw_d_max, w->chosen, q, err));
     fprintf(w->out, ", mean D_max %.1f %.1f %.1f A", q[0], q[1], q[2]);
     for (int p = 0; p < TSR_ENSEMBLE_PARAMETERS; p++)
         if (w->curves.parameter[p].infer) {
@@ -858,9 +830,9 @@ static tsr_status print_json(const work *w, const tsr_profile_result *fit,
     tsr_json_array(&j, "ensembles");
     print_rows(w, &j);
     tsr_json_close(&j);
-    TSR_TRY(quantiles(w->n_kind * w->n_draw, w->draw_rg, w->weight, q, err));
+    TSR_TRY(quantiles(w->n_draw, w->draw_rg, w->chosen, q, err));
     put_interval(&j, "rg", q);
-    TSR_TRY(quantiles(w->n_kind * w->n_draw, w->draw_d_max, w->weight, q, err));
+    TSR_TRY(quantiles(w->n_draw, w->draw_d_max, w->chosen, q, err));
     put_interval(&j, "d_max", q);
     for (int p = 0; p < TSR_ENSEMBLE_PARAMETERS; p++) {
         TSR_TRY(parameter_interval(w, p, q, err));
@@ -942,30 +914,28 @@ static tsr_status write_weights(const work *w, tsr_err *err)
     return tsr_file_end(&to, TSR_OK, err);
 }
 
-/* Every draw, with its members as conformation:weight. */
+/* The draws, with their members as conformation:weight. */
 static tsr_status write_draws(const work *w, tsr_err *err)
 {
     tsr_file_writer to;
     TSR_TRY(
         tsr_file_begin(&to, tsr_path_in(w->o->output, "draws.tsv").text, err));
-    fputs(MARK ": draws; each row of one ensemble counts alike\n"
-               "ensemble\tpopulation\tprobability\tlog_lik\tchi2\trg\td_max\t"
-               "c1\tc2\tnoise_scale\tscale\tbackground\tmembers\n",
+    fputs(MARK ": draws of the posterior over all ensembles\n"
+               "ensemble\tlog_lik\tchi2\trg\td_max\tc1\tc2\tnoise_scale\t"
+               "scale\tbackground\tmembers\n",
           to.out);
-    for (int i = 0; i < w->n_kind * w->n_draw; i++) {
-        const int r = i / w->n_draw, at = i % w->n_draw;
+    for (int i = 0; i < w->n_draw; i++) {
+        const int at = w->chosen[i], r = at / w->n_draw;
         const tsr_ensemble_sample *s = &w->sample[r];
-        const tsr_ensemble_draw *d = &s->draw[at];
-        const int k = s->kind.n_member;
+        const tsr_ensemble_draw *d = draw_at(w, at);
+        const int k = s->kind.n_member, first = at % w->n_draw * k;
         fprintf(to.out,
-                "%s\t%d\t%.6g\t%.6g\t%.6g\t%.3f\t%.2f\t%.5f\t%.5f\t%.5f\t%.6g"
-                "\t%.6g\t",
-                w->row[r].name, at / s->n_draw + 1, w->weight[i], d->log_lik,
-                d->chi2, w->draw_rg[i], w->draw_d_max[i], d->theta[TSR_C1],
-                d->theta[TSR_C2], exp(d->theta[TSR_ENSEMBLE_LOG_S]), d->scale,
-                d->background);
-        for (int j = at * k; j < (at + 1) * k; j++)
-            fprintf(to.out, "%s%d:%.5g", j > at * k ? " " : "", s->member[j],
+                "%s\t%.6g\t%.6g\t%.3f\t%.2f\t%.5f\t%.5f\t%.5f\t%.6g\t%.6g\t",
+                w->row[r].name, d->log_lik, d->chi2, w->draw_rg[at],
+                w->draw_d_max[at], d->theta[TSR_C1], d->theta[TSR_C2],
+                exp(d->theta[TSR_ENSEMBLE_LOG_S]), d->scale, d->background);
+        for (int j = first; j < first + k; j++)
+            fprintf(to.out, "%s%d:%.5g", j > first ? " " : "", s->member[j],
                     s->weight[j]);
         fputc('\n', to.out);
     }

@@ -365,24 +365,24 @@ static int is_folder(const char *path);
 static tsr_status write_one(const work *w, const tsr_profile_result *r,
                             tsr_err *err);
 
-static tsr_status compute_model(const series *s, int i, tsr_profile_result *r,
-                                tsr_err *err)
+tsr_status tsr_profile_compute_model(tsr_profile_maker *maker,
+                                     const tsr_map_models *models, int k,
+                                     const char *name, int is_logged,
+                                     tsr_profile_structure *out, tsr_err *err)
 {
-    const tsr_map_models *m = &s->models;
-    tsr_atoms atoms = *m->atoms;
+    tsr_atoms atoms = *models->atoms;
     tsr_pool pool = {0};
     double(*xyz)[3];
     tsr_pool_array(&pool, xyz, atoms.n_atom);
     tsr_pool_array(&pool, atoms.atom, atoms.n_atom);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status,
-             tsr_map_models_frame(m, tsr_even_index(m->n, s->n, i), xyz, err));
+    TSR_THEN(status, tsr_map_models_frame(models, k, xyz, err));
     for (int a = 0; a < atoms.n_atom && status == TSR_OK; a++) {
-        atoms.atom[a] = m->atoms->atom[a];
+        atoms.atom[a] = models->atoms->atom[a];
         memcpy(atoms.atom[a].xyz, xyz[a], sizeof atoms.atom[a].xyz);
     }
-    TSR_THEN(status, tsr_profile_compute_atoms(s->w->maker, s->name[i], &atoms,
-                                               i == 0, &r->structure, err));
+    TSR_THEN(status, tsr_profile_compute_atoms(maker, name, &atoms, is_logged,
+                                               out, err));
     tsr_pool_clear(&pool);
     return status;
 }
@@ -397,7 +397,10 @@ static tsr_status compute_one(const series *s, int i, tsr_profile_result *r,
     char at[64];
     TSR_TRY(is_file
                 ? tsr_profile_compute(w->maker, s->name[i], &r->structure, err)
-                : compute_model(s, i, r, err));
+                : tsr_profile_compute_model(
+                      w->maker, &s->models,
+                      tsr_even_index(s->models.n, s->n, i), s->name[i], i == 0,
+                      &r->structure, err));
     TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, r, err));
     if (w->saxs == NULL || (i > 0 && !is_file))
         return TSR_OK;

@@ -6,6 +6,7 @@
 #include "answer/comparison.h"
 #include "commands/command.h"
 #include "core/field.h"
+#include "maps/map_view.h"
 #include "posterior/profile_partials.h"
 #include "scattering/profile_fit.h"
 #include "scattering/saxs.h"
@@ -118,6 +119,13 @@ typedef struct {
 } tsr_profile_result;
 
 void tsr_profile_result_clear(tsr_profile_result *result);
+
+/* The partial profiles of model k with all atoms, under this name. Errors:
+ * those of tsr_map_models_frame and tsr_profile_compute_atoms. */
+tsr_status tsr_profile_compute_model(tsr_profile_maker *maker,
+                                     const tsr_map_models *models, int k,
+                                     const char *name, int is_logged,
+                                     tsr_profile_structure *out, tsr_err *err);
 
 /* Completes the result of a computed structure: the fit to the data if not made
  * yet (saxs NULL: no data; c1 and c2 are fixed, by default 1 and 0), Guinier's
