@@ -12,8 +12,8 @@ from ._library import (ConfigError, DataError, DeviceError, Interrupted,
                        MissingFileError, MissingPackageError, StorageError,
                        TesseraError, UsageError)
 from .engine import Engine
-from .sampling import (CurveDraws, Report, Run, Solution, open, resume, run,
-                       solve)
+from .sampling import (CurveDraws, Report, Run, Solution, open, pool, resume,
+                       run, solve)
 from .scattering import Curve, Fit, Profile, fit, profile
 from .structures import Structure
 
@@ -21,8 +21,8 @@ __all__ = [
     "ConfigError", "Curve", "CurveDraws", "DataError", "DeviceError", "Engine",
     "Fit", "Interrupted", "MissingFileError", "MissingPackageError",
     "Profile", "Report", "Run", "Solution", "StorageError",
-    "Structure", "TesseraError", "UsageError", "fit", "open", "profile",
-    "resume", "run", "solve",
+    "Structure", "TesseraError", "UsageError", "fit", "open", "pool",
+    "profile", "resume", "run", "solve",
 ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 import html
 import json
 import os
+import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Optional, Union
@@ -62,6 +64,41 @@ def solve(model: PathLike, *curves: PathLike,
     return Solution(execute_json(["solve", *files], progress, output=output,
                                  set=settings, sans=sans, **options)
                     ["directory"])
+
+
+def pool(conformations: Any, curve: PathLike, *, progress: Progress = True,
+         **options: Any) -> dict[str, Any]:
+    """Weights of given conformations with their uncertainty, as `tessera pool`
+    (docs/pools.md).
+
+    >>> answer = pool("models.pdb", "curve.dat", output="pool")
+    >>> answer = pool(universe.select_atoms("protein"), "curve.dat")
+    >>> answer["ensembles"], answer["rg"]["median"], answer["verdict"]
+
+    conformations: a structure file with several models, the folder of a run, a
+    list of such, or a universe or group of atoms of MDAnalysis with its
+    trajectory (XTC, TRR, ... in any format it reads), whose frames pass through
+    a temporary file. options: those of `tessera pool --help`, as output="DIR",
+    members="1:3", copies="none", c1="infer", frames=1000. Result: the object
+    that `--json` prints. Errors: of :func:`run`."""
+    if isinstance(conformations, (str, os.PathLike)):
+        conformations = [conformations]
+    words = ["pool", "--data", os.fspath(curve)]
+    if isinstance(conformations, (list, tuple)):
+        files = [os.fspath(file) for file in conformations]
+        return execute_json([*words, *files], progress, **options)
+    atoms, mdanalysis = conformations.atoms, need("MDAnalysis", "pool()")
+    with tempfile.TemporaryDirectory() as folder:
+        model, frames = (os.path.join(folder, name)
+                         for name in ("model.pdb", "frames.dcd"))
+        with warnings.catch_warnings():  # of columns that have no values
+            warnings.simplefilter("ignore")
+            atoms.write(model)
+            with mdanalysis.Writer(frames, len(atoms)) as to:
+                for _ in atoms.universe.trajectory:
+                    to.write(atoms)
+        return execute_json([*words, model], progress, trajectory=frames,
+                            **options)
 
 
 def open(folder: PathLike) -> Union[Run, Solution]:

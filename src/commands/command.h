@@ -234,6 +234,7 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
     X(report)           \
     X(export)           \
     X(profile)          \
+    X(pool)             \
     X(map)              \
     X(devices)
 

@@ -1,10 +1,8 @@
-/* tessera profile: computes curves of structures and fits them to data, for
- * each structure alone or for all models of all files as one ensemble. */
+/* tessera profile: computes curves of structures and fits them to data. */
 #include "commands/command.h"
 #include "commands/map_job.h"
 #include "commands/solve.h"
 
-#include "analysis/maxent.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
@@ -22,33 +20,23 @@
 
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
-static const char *const radiation_words[] = {"xray", "neutron", NULL};
-static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
 static const char *const method_words[] = {"direct", "fft", "quadrature",
                                            "auto", NULL};
-static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 static const char *const background_words[] = {"fit", "none", NULL};
 static const char *const frames_words[] = {"first", "all", NULL};
-static const char *const dq_words[] = {"none", "column", "auto", NULL};
 
 typedef struct {
-    char *data, *output, *device, *form_factors, *c1, *c2, *trajectory;
-    int bodies, solvent, radiation, method, unit, ensemble, weights, partials;
+    tsr_curve_options curve;
+    char *output, *device, *form_factors, *c1, *c2, *trajectory;
+    int bodies, solvent, method, partials;
     int force, json;
-    double density, theta;
-    double d2o, exchange; /* for neutrons, as is deuterated */
-    tsr_strings deuterated;
     tsr_number_or_word background;
-    double q_min, q_max; /* q_max 0: not given */
     long n_q, threads;
     tsr_number_or_word frames;
-    tsr_resolution_options resolution;
 } options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(STRING, "data", options, data, .letter = 'd', .argument = "DAT",
-              .doc = "curve to which the structures are fitted: q, I, sigma "
-                     "in a text, canSAS XML, NXcanSAS or SASBDB's .sascif"),
+    TSR_OPTIONS_CURVE(options),
     TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
               .argument = "KIND", .initial = "atoms", .words = bodies_words,
               .doc = "scatterers: all atoms, or two or one body per residue"),
@@ -57,25 +45,6 @@ static const tsr_field fields[] = {
               .doc = "hydration of all atoms: layer (water outside the "
                      "surface), atoms (water at the atoms, as in the tables of "
                      "bodies), or foxs (FoXS's formula, for comparison)"),
-    TSR_FIELD(DOUBLE, "solvent-density", options, density, .argument = "RHO",
-              .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
-              .max = 1.0,
-              .doc = "electron density of the buffer: higher with salt, "
-                     "glycerol or sugar (docs/forward-model.md)"),
-    TSR_FIELD(CHOICE, "radiation", options, radiation, .argument = "KIND",
-              .initial = "xray", .words = radiation_words,
-              .doc = "xray or neutron (with all atoms; docs/forward-model.md)"),
-    TSR_FIELD(DOUBLE, "d2o", options, d2o, .argument = "X", .initial = "0",
-              .max = 1.0,
-              .doc = "neutrons: fraction of D2O in the solvent, 0 to 1"),
-    TSR_FIELD(DOUBLE, "exchange", options, exchange, .argument = "X",
-              .initial = "0.9", .max = 1.0,
-              .doc = "neutrons: fraction of the backbone's amide hydrogens "
-                     "that exchange with the solvent; all other hydrogens of "
-                     "N, O and S exchange"),
-    TSR_FIELD(STRINGS, "deuterated", options, deuterated, .argument = "CHAIN=X",
-              .doc = "neutrons: fraction of deuterium in the hydrogens of a "
-                     "chain that do not exchange, default 1"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "PATH",
               .doc = "write the best fit as a FoXS .fit file (as sasCIF, if "
@@ -104,40 +73,9 @@ static const tsr_field fields[] = {
               .doc = "density of the hydration layer above that of the buffer, "
                      "about 0.01 e/Angstrom^3 for c2 = 1: range or number; "
                      "-2:4 for --solvent-model foxs; 0 without --data"),
-    TSR_FIELD(DOUBLE, "q-min", options, q_min, .argument = "Q", .initial = "0",
-              .unit = "1/Angstrom", .max = 10.0,
-              .doc = "leave out data below this q"),
-    TSR_FIELD(DOUBLE, "q-max", options, q_max, .argument = "Q",
-              .unit = "1/Angstrom", .min = 0.01, .max = 10.0,
-              .doc = "leave out data above this q; without --data the end of "
-                     "the curve, 0.5"),
     TSR_FIELD(INT, "n-q", options, n_q, .argument = "N", .initial = "501",
               .min = 2, .max = 1e5,
               .doc = "number of points of a curve without --data"),
-    TSR_FIELD(CHOICE, "q-unit", options, unit, .argument = "UNIT",
-              .initial = "auto", .words = unit_words,
-              .doc = "unit of q in the data: auto, 1/A or 1/nm"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "resolution", options, resolution.dq, .argument = "DQ",
-        .unit = "1/Angstrom", .max = 1.0, .words = dq_words,
-        .doc = "standard deviation of q, with which the curve is "
-               "smeared: a number, or column, the fourth column of the "
-               "data or Qdev, auto, that column if there is one, or none; "
-               "default: none, for neutrons auto"),
-    TSR_FIELD(DOUBLE, "wavelength-spread", options,
-              resolution.wavelength_spread, .argument = "X", .max = 0.5,
-              .doc = "relative full width at half maximum of the wavelengths, "
-                     "which adds to the smearing"),
-    TSR_FIELD(DOUBLE, "slit-length", options, resolution.slit_length,
-              .argument = "L", .unit = "1/Angstrom", .max = 10.0,
-              .doc = "half length of the slit, across the direction of q"),
-    TSR_FIELD(DOUBLE, "slit-width", options, resolution.slit_width,
-              .argument = "W", .unit = "1/Angstrom", .max = 1.0,
-              .doc = "half width of the slit, along q"),
-    TSR_FIELD(STRING, "beam-profile", options, resolution.beam_profile,
-              .argument = "FILE",
-              .doc = "beam profile instead of --slit-length: a table of u "
-                     "(1/Angstrom, across the direction of q) and intensity"),
     TSR_FIELD(
         STRING, "form-factors", options, form_factors, .argument = "FILE",
         .doc = "table of form factors for --bodies one and two instead of the "
@@ -152,32 +90,16 @@ static const tsr_field fields[] = {
                      "structure file, evenly selected, or first, or all; "
                      "default: all frames, or the first model"),
     TSR_OPTION_THREADS(options),
-    TSR_FIELD(BOOL, "ensemble", options, ensemble,
-              .doc = "treat all models of all files as one ensemble: the mean "
-                     "curve, and with --data the weights that fit best"),
-    TSR_FIELD(CHOICE, "weights", options, weights, .argument = "KIND",
-              .initial = "equal", .words = weight_words,
-              .doc = "weights of the curve that --output writes for an "
-                     "ensemble: equal, squares (non-negative least squares) or "
-                     "entropy (maximum entropy)"),
-    TSR_FIELD(DOUBLE, "theta", options, theta, .argument = "X", .initial = "0",
-              .max = 1e9,
-              .doc = "maximum entropy minimises chi2 / 2 + X KL: a larger X "
-                     "keeps the weights closer to equal; 0: the elbow of the "
-                     "curve of chi2 over KL"),
     TSR_FIELD(BOOL, "partials", options, partials,
               .doc = "without --data: also write the columns of the vacuum, "
                      "the excluded volume and the hydration layer"),
     {0}};
-
-enum { EQUAL, SQUARES, ENTROPY, N_WEIGHTS };
 
 typedef struct {
     const options *o;
     /* Settings derived from the options. */
     double q_range[2];
     tsr_profile_fit_options fit;
-    tsr_resolution_options resolution;
     tsr_neutron neutron;
     tsr_saxs *saxs; /* NULL: without data */
     double q_max;   /* of the computed curves */
@@ -196,55 +118,96 @@ typedef struct {
     tsr_map_models models;      /* atoms NULL: files */
     tsr_profile_result *result; /* [n] */
     int over_ranks;             /* 1: results have no pointers */
-    int in_ensemble; /* 1: curves are kept for the ensemble; fits of single
-                        models are not commented on */
-    int is_first;    /* 1: the log has what is assumed of the first model */
+    int is_first; /* 1: the log has what is assumed of the first model */
     pthread_mutex_t lock; /* guards the member below */
     int best; /* structure of smallest chi2 so far, the first of equals; -1 */
 } series;
 
 /* ---- options ---- */
 
+const char *const tsr_curve_radiation_words[] = {"xray", "neutron", NULL};
+const char *const tsr_curve_unit_words[] = {"auto", "1/A", "1/nm", NULL};
+const char *const tsr_curve_dq_words[] = {"none", "column", "auto", NULL};
+
+/* Options that have an effect only where is_used is 1. */
+typedef struct {
+    int is_used;
+    const char *why;
+    const char *option[8];
+} use;
+
 /* Refuses options that would be ignored, since the user expects an effect. */
-static tsr_status check_unused(const tsr_args *args, const options *o,
-                               tsr_err *err)
+static tsr_status refuse_unused(const tsr_args *args, size_t n, const use *rule,
+                                tsr_err *err)
 {
-    const int has_data = o->data != NULL;
-    const struct {
-        int is_used;
-        const char *why;
-        const char *option[8];
-    } rule[] = {{has_data,
-                 "needs --data",
-                 {"background", "q-unit", "resolution", "wavelength-spread",
-                  "slit-length", "slit-width", "beam-profile"}},
-                {!has_data, "is not possible with --data", {"partials", "n-q"}},
-                {has_data && o->ensemble,
-                 "needs --ensemble and --data",
-                 {"weights", "theta"}},
-                {o->radiation,
-                 "needs --radiation neutron",
-                 {"d2o", "exchange", "deuterated"}},
-                {!o->radiation,
-                 "is for X-rays; neutrons use the layer model, and --d2o gives "
-                 "the solvent",
-                 {"solvent-model", "solvent-density"}},
-                {o->bodies == TSR_PROFILE_ATOMS && args->n == 1 && !o->ensemble,
-                 "needs one structure, with --bodies atoms; --ensemble takes "
-                 "all models",
-                 {"trajectory", "frames"}},
-                {o->bodies == TSR_PROFILE_ATOMS,
-                 "is for atoms; bodies have the hydration of their table",
-                 {"solvent-model"}},
-                {o->bodies != TSR_PROFILE_ATOMS,
-                 "is a table of bodies; it needs --bodies one or two",
-                 {"form-factors"}}};
-    for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
+    for (size_t k = 0; k < n; k++)
         for (int i = 0; !rule[k].is_used && rule[k].option[i] != NULL; i++)
             if (tsr_args_given(args, rule[k].option[i]) > 0)
                 return tsr_fail(err, TSR_E_USAGE, "--%s %s", rule[k].option[i],
                                 rule[k].why);
     return TSR_OK;
+}
+
+tsr_status tsr_curve_check(const tsr_args *args, const tsr_curve_options *o,
+                           tsr_neutron *neutron, tsr_err *err)
+{
+    const use rule[] = {{o->radiation,
+                         "needs --radiation neutron",
+                         {"d2o", "exchange", "deuterated"}},
+                        {!o->radiation,
+                         "is for X-rays; for neutrons --d2o gives the solvent",
+                         {"solvent-density"}}};
+    TSR_TRY(refuse_unused(args, sizeof rule / sizeof *rule, rule, err));
+    neutron->d2o = o->d2o;
+    neutron->exchange = o->exchange;
+    TSR_TRY(tsr_deuterated_read(&o->deuterated, neutron, err));
+    if (o->resolution.beam_profile != NULL && o->resolution.slit_length > 0.0)
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--beam-profile replaces the slit length; leave --slit-length out");
+    if (o->q_max > 0.0 && !(o->q_min < o->q_max))
+        return tsr_fail(err, TSR_E_USAGE, "--q-min %g is not below --q-max %g",
+                        o->q_min, o->q_max);
+    return TSR_OK;
+}
+
+tsr_status tsr_curve_read(const tsr_args *args, const tsr_curve_options *o,
+                          tsr_log *log, tsr_saxs **out, tsr_err *err)
+{
+    const double q_range[2] = {o->q_min, o->q_max > 0.0 ? o->q_max : 1e3};
+    tsr_resolution_options resolution = o->resolution;
+    /* Neutron data have their resolution in the fourth column. */
+    if (o->radiation && tsr_args_given(args, "resolution") == 0)
+        resolution.dq.word = TSR_DQ_AUTO;
+    TSR_TRY(
+        tsr_saxs_read(o->data, (tsr_q_unit)o->unit, q_range, log, out, err));
+    return tsr_saxs_set_resolution(*out, &resolution, log, err);
+}
+
+/* Refuses options of no effect here. */
+static tsr_status check_unused(const tsr_args *args, const options *o,
+                               tsr_err *err)
+{
+    const int has_data = o->curve.data != NULL;
+    const use rule[] = {
+        {has_data,
+         "needs --data",
+         {"background", "q-unit", "resolution", "wavelength-spread",
+          "slit-length", "slit-width", "beam-profile"}},
+        {!has_data, "is not possible with --data", {"partials", "n-q"}},
+        {!o->curve.radiation,
+         "is for X-rays; neutrons use the layer model",
+         {"solvent-model"}},
+        {o->bodies == TSR_PROFILE_ATOMS && args->n == 1,
+         "needs one structure, with --bodies atoms",
+         {"trajectory", "frames"}},
+        {o->bodies == TSR_PROFILE_ATOMS,
+         "is for atoms; bodies have the hydration of their table",
+         {"solvent-model"}},
+        {o->bodies != TSR_PROFILE_ATOMS,
+         "is a table of bodies; it needs --bodies one or two",
+         {"form-factors"}}};
+    return refuse_unused(args, sizeof rule / sizeof *rule, rule, err);
 }
 
 /* "LOW:HIGH", or one number, which fixes. */
@@ -271,33 +234,25 @@ static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
 {
     const options *o = args->options;
     s->o = o;
-    s->q_range[0] = o->q_min;
-    s->q_range[1] = o->q_max > 0.0 ? o->q_max : o->data != NULL ? 1e3 : 0.5;
+    s->q_range[0] = o->curve.q_min;
+    s->q_range[1] = o->curve.q_max > 0.0    ? o->curve.q_max
+                    : o->curve.data != NULL ? 1e3
+                                            : 0.5;
     s->fit.fit_background = o->background.word == 0;
     s->fit.background = o->background.number;
-    s->resolution = o->resolution;
     s->n_thread = tsr_threads(o->threads);
-    s->neutron.d2o = o->d2o;
-    s->neutron.exchange = o->exchange;
     TSR_TRY(check_unused(args, o, err));
     TSR_TRY(parse_range("c1", o->c1, 0.5, 2.0, s->fit.c1, err));
     TSR_TRY(parse_range("c2", o->c2, -100.0, 100.0, s->fit.c2, err));
-    TSR_TRY(tsr_deuterated_read(&o->deuterated, &s->neutron, err));
-    /* Neutron data have their resolution in the fourth column. */
-    if (o->radiation && tsr_args_given(args, "resolution") == 0)
-        s->resolution.dq.word = TSR_DQ_AUTO;
+    TSR_TRY(tsr_curve_check(args, &o->curve, &s->neutron, err));
     if (o->solvent == TSR_SOLVENT_FOXS && tsr_args_given(args, "c2") == 0)
         s->fit.c2[0] = -2.0;
-    if (o->radiation && tsr_args_given(args, "c1") == 0)
+    if (o->curve.radiation && tsr_args_given(args, "c1") == 0)
         s->fit.c1[0] = s->fit.c1[1] = 1.0; /* as of runs */
-    if (o->radiation && o->bodies != TSR_PROFILE_ATOMS)
+    if (o->curve.radiation && o->bodies != TSR_PROFILE_ATOMS)
         return tsr_fail(err, TSR_E_USAGE,
                         "--radiation neutron needs atoms: the tables of bodies "
                         "are for X-rays");
-    if (o->resolution.beam_profile != NULL && o->resolution.slit_length > 0.0)
-        return tsr_fail(
-            err, TSR_E_USAGE,
-            "--beam-profile replaces the slit length; leave --slit-length out");
     if (!(s->q_range[0] < s->q_range[1]))
         return tsr_fail(err, TSR_E_USAGE, "--q-min %g is not below --q-max %g",
                         s->q_range[0], s->q_range[1]);
@@ -410,25 +365,24 @@ static int is_folder(const char *path);
 static tsr_status write_one(const work *w, const tsr_profile_result *r,
                             tsr_err *err);
 
-static tsr_status compute_model(const series *s, int i, tsr_profile_result *r,
-                                tsr_err *err)
+tsr_status tsr_profile_compute_model(tsr_profile_maker *maker,
+                                     const tsr_map_models *models, int k,
+                                     const char *name, int is_logged,
+                                     tsr_profile_structure *out, tsr_err *err)
 {
-    const tsr_map_models *m = &s->models;
-    tsr_atoms atoms = *m->atoms;
+    tsr_atoms atoms = *models->atoms;
     tsr_pool pool = {0};
     double(*xyz)[3];
     tsr_pool_array(&pool, xyz, atoms.n_atom);
     tsr_pool_array(&pool, atoms.atom, atoms.n_atom);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status,
-             tsr_map_models_frame(m, tsr_even_index(m->n, s->n, i), xyz, err));
+    TSR_THEN(status, tsr_map_models_frame(models, k, xyz, err));
     for (int a = 0; a < atoms.n_atom && status == TSR_OK; a++) {
-        atoms.atom[a] = m->atoms->atom[a];
+        atoms.atom[a] = models->atoms->atom[a];
         memcpy(atoms.atom[a].xyz, xyz[a], sizeof atoms.atom[a].xyz);
     }
-    TSR_THEN(status, tsr_profile_compute_atoms(s->w->maker, s->name[i], &atoms,
-                                               s->is_first && i == 0,
-                                               &r->structure, err));
+    TSR_THEN(status, tsr_profile_compute_atoms(maker, name, &atoms, is_logged,
+                                               out, err));
     tsr_pool_clear(&pool);
     return status;
 }
@@ -443,9 +397,12 @@ static tsr_status compute_one(const series *s, int i, tsr_profile_result *r,
     char at[64];
     TSR_TRY(is_file
                 ? tsr_profile_compute(w->maker, s->name[i], &r->structure, err)
-                : compute_model(s, i, r, err));
+                : tsr_profile_compute_model(
+                      w->maker, &s->models,
+                      tsr_even_index(s->models.n, s->n, i), s->name[i], i == 0,
+                      &r->structure, err));
     TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, r, err));
-    if (w->saxs == NULL || s->in_ensemble || (i > 0 && !is_file))
+    if (w->saxs == NULL || (i > 0 && !is_file))
         return TSR_OK;
     tsr_profile_bounds_text(&r->fit, at, sizeof at);
     if (at[0] != '\0')
@@ -495,13 +452,13 @@ static tsr_status compute_item(void *context, int i, int thread, tsr_err *err)
     tsr_profile_result *r = &s->result[i];
     (void)thread;
     tsr_status status = compute_one(s, i, r, err);
-    if (!s->in_ensemble && output != NULL && is_folder(output))
+    if (output != NULL && is_folder(output))
         TSR_THEN(status, write_one(s->w, r, err));
     if (status != TSR_OK && s->models.atoms != NULL)
         status = tsr_wrap(err, status, "%s", s->name[i]);
     if (s->over_ranks)
         drop_pointers(r);
-    else if (!s->in_ensemble && status == TSR_OK)
+    else if (status == TSR_OK)
         keep_best(s, i);
     return status;
 }
@@ -558,258 +515,6 @@ static void clear_results(int n, tsr_profile_result *result)
     for (int i = 0; result != NULL && i < n; i++)
         tsr_profile_result_clear(&result[i]);
     free(result);
-}
-
-/* ---- an ensemble ----
- *
- * The ensemble consists of every model of every file. Its curve is the mean of
- * their partial profiles, and its weights are those with which this mean fits
- * the data best.
- *
- * A mean of profiles at the same c1 and c2 is the profile of the mean partial
- * profiles, so that the fit of one structure also serves an ensemble. Least
- * squares alternates between the weights and c1, c2, each optimised with the
- * other fixed. Maximum entropy uses the c1 and c2 of equal weights, from which
- * its weights depart as little as possible. */
-
-typedef struct {
-    tsr_pool pool; /* owns weight */
-    int n;
-    tsr_profile_result *model;          /* [n] results of each model alone */
-    int n_way;                          /* without data only 1: equal weights */
-    tsr_profile_result mean[N_WEIGHTS]; /* "equal weights", ... */
-    double *weight[N_WEIGHTS];          /* [n] weights with sum 1 */
-    tsr_maxent_point point[N_WEIGHTS];
-} ensemble;
-
-/* All models of file i with all atoms. */
-static tsr_status compute_file(void *context, int i, int thread, tsr_err *err)
-{
-    series *s = &((series *)context)[i];
-    (void)thread;
-    tsr_status status = open_models(s, s->name[0], NULL, INT_MAX, err);
-    TSR_THEN(status, compute_series(s, err));
-    tsr_map_models_clear(&s->models);
-    return status;
-}
-
-/* The models of all files with all atoms, or the first of each as bodies. */
-static tsr_status compute_models(const work *w, int n_path,
-                                 const char *const *path, ensemble *e,
-                                 tsr_err *err)
-{
-    series files = {.w = w, .n = n_path, .name = path, .in_ensemble = 1};
-    series *file;
-    if (w->o->bodies != TSR_PROFILE_ATOMS) {
-        const tsr_status status = compute_series(&files, err);
-        e->n = n_path;
-        e->model = files.result;
-        return status;
-    }
-    tsr_pool_array(&e->pool, file, n_path);
-    TSR_TRY(tsr_pool_check(&e->pool, err));
-    for (int i = 0; i < n_path; i++) {
-        file[i] = files;
-        file[i].n = 0;
-        file[i].name = &path[i];
-        file[i].is_first = i == 0;
-    }
-    tsr_status status =
-        tsr_parallel_try(n_path, w->n_thread, compute_file, file, err);
-    for (int i = 0; i < n_path; i++)
-        files.n += file[i].n;
-    e->model = calloc((size_t)files.n, sizeof *e->model);
-    TSR_THEN(status, tsr_allocated(e->model, err));
-    for (int i = 0; i < n_path; i++) {
-        const int n = file[i].result != NULL ? file[i].n : 0;
-        if (e->model == NULL) {
-            clear_results(n, file[i].result);
-            continue;
-        }
-        for (int k = 0; k < n; k++)
-            e->model[e->n++] = file[i].result[k];
-        free(file[i].result);
-    }
-    return status;
-}
-
-static tsr_status read_models(const work *w, int n_path,
-                              const char *const *path, ensemble *e,
-                              tsr_err *err)
-{
-    tsr_profile_maker_expect(w->maker, n_path);
-    TSR_TRY(compute_models(w, n_path, path, e, err));
-    return e->n > 1 ? TSR_OK
-                    : tsr_fail(err, TSR_E_USAGE,
-                               "--ensemble: '%s' has one model; give several "
-                               "files, or one file with several models",
-                               path[0]);
-}
-
-/* Chooses the finest grid that any model needs, up to the smallest q range. */
-static tsr_q_grid common_grid(const ensemble *e)
-{
-    tsr_q_grid grid = e->model[0].structure.partials.grid;
-    double top = HUGE_VAL;
-    for (int i = 0; i < e->n; i++) {
-        const tsr_q_grid *g = &e->model[i].structure.partials.grid;
-        top = fmin(top, (g->n_q - 1) * g->dq_inv_ang);
-        if (g->dq_inv_ang < grid.dq_inv_ang)
-            grid = *g;
-    }
-    grid.n_q = (int)floor(top / grid.dq_inv_ang + 1e-9) + 1;
-    return grid;
-}
-
-static void add_numbers(tsr_profile_structure *to,
-                        const tsr_profile_structure *s, double w)
-{
-    to->n_body = s->n_body > to->n_body ? s->n_body : to->n_body;
-    to->mass += w * s->mass;
-    to->volume += w * s->volume;
-    to->radius_ang += w * s->radius_ang;
-    to->layer_contrast = s->layer_contrast;
-    to->is_neutron = s->is_neutron;
-    to->match_d2o += w * s->match_d2o;
-    to->usual_c2 = s->usual_c2;
-    to->rg_ang += w * s->rg_ang * s->rg_ang;
-    to->seconds += s->seconds;
-    if (w > 0.0)
-        to->d_max_ang = fmax(to->d_max_ang, s->d_max_ang);
-    to->partials.radius_ang += w * s->partials.radius_ang;
-}
-
-static tsr_status add_partials(tsr_partials *to, const tsr_partials *p,
-                               double w, const double *q, tsr_err *err)
-{
-    tsr_partial_curves curves;
-    const size_t n_q = (size_t)to->grid.n_q;
-    const size_t n_pair = (size_t)(to->n_comp * (to->n_comp + 1) / 2);
-    TSR_TRY(tsr_partial_curves_make(p, to->grid.n_q, q, &curves, err));
-    for (size_t k = 0; k < n_pair * n_q; k++)
-        to->pair[k] += w * curves.pair[k];
-    for (size_t k = 0; k < n_q; k++)
-        to->self[k] += w * curves.self[k];
-    tsr_partial_curves_clear(&curves);
-    return TSR_OK;
-}
-
-/* weight [e->n], with sum 1. */
-static tsr_status make_mean(const ensemble *e, const char *name,
-                            const double *weight, tsr_profile_result *out,
-                            tsr_err *err)
-{
-    tsr_profile_structure *s = &out->structure;
-    tsr_partials *p = &s->partials;
-    tsr_status status = TSR_OK;
-    tsr_profile_structure_clear(s);
-    p->n_comp = out->n_comp = e->model[0].n_comp;
-    p->grid = common_grid(e);
-    const size_t n_q = (size_t)p->grid.n_q;
-    double *q = calloc(n_q, sizeof *q);
-    p->pair =
-        calloc((size_t)(p->n_comp * (p->n_comp + 1) / 2) * n_q, sizeof(double));
-    p->self = calloc(n_q, sizeof *p->self);
-    s->path = strdup(name);
-    if (q == NULL || p->pair == NULL || p->self == NULL || s->path == NULL)
-        status = tsr_no_memory(err);
-    for (size_t k = 0; k < n_q && status == TSR_OK; k++)
-        q[k] = (double)k * p->grid.dq_inv_ang;
-    for (int i = 0; i < e->n && status == TSR_OK; i++) {
-        add_numbers(s, &e->model[i].structure, weight[i]);
-        if (weight[i] > 0.0)
-            status = add_partials(p, &e->model[i].structure.partials, weight[i],
-                                  q, err);
-    }
-    s->rg_ang = sqrt(s->rg_ang);
-    free(q);
-    return status;
-}
-
-static const char *const names[] = {"equal weights", "least squares",
-                                    "maximum entropy"};
-
-/* curve [n][n_point] out: I of every model at c1 and c2, electrons squared. */
-static tsr_status compute_curves(const ensemble *e, const tsr_saxs *saxs,
-                                 double c1, double c2, double *curve,
-                                 tsr_err *err)
-{
-    for (int i = 0; i < e->n; i++) {
-        tsr_partial_curves curves;
-        TSR_TRY(tsr_partial_curves_of_data(&e->model[i].structure.partials,
-                                           saxs, &curves, err));
-        tsr_contrast_intensity(&curves, c1, c2,
-                               curve + (size_t)i * (size_t)saxs->n);
-        tsr_partial_curves_clear(&curves);
-    }
-    return TSR_OK;
-}
-
-static tsr_status compute_least_squares_weights(const work *w, ensemble *e,
-                                                const tsr_linear *linear,
-                                                double *curve, tsr_err *err)
-{
-    enum { MOST_TURNS = 20 };
-    const double enough = 1e-5; /* of chi2 */
-    tsr_profile_result *r = &e->mean[SQUARES];
-    double c1 = e->mean[0].fit.c1, c2 = e->mean[0].fit.c2, before = HUGE_VAL;
-    for (int turn = 0; turn < MOST_TURNS; turn++) {
-        TSR_TRY(compute_curves(e, w->saxs, c1, c2, curve, err));
-        TSR_TRY(tsr_ensemble_least_squares(e->n, curve, w->saxs, linear,
-                                           e->weight[SQUARES],
-                                           &e->point[SQUARES], err));
-        TSR_TRY(make_mean(e, names[SQUARES], e->weight[SQUARES], r, err));
-        TSR_TRY(fit_data(&w->fit, w->saxs, r, err));
-        if (r->fit.chi2 > (1.0 - enough) * before)
-            break;
-        before = r->fit.chi2;
-        c1 = r->fit.c1;
-        c2 = r->fit.c2;
-    }
-    return TSR_OK;
-}
-
-static tsr_status compute_entropy_weights(const work *w, ensemble *e,
-                                          const tsr_linear *linear,
-                                          double *curve, tsr_err *err)
-{
-    const tsr_profile_fit *equal = &e->mean[0].fit;
-    tsr_profile_fit_options there = w->fit;
-    there.c1[0] = there.c1[1] = equal->c1;
-    there.c2[0] = there.c2[1] = equal->c2;
-    TSR_TRY(compute_curves(e, w->saxs, equal->c1, equal->c2, curve, err));
-    TSR_TRY(tsr_ensemble_maxent(e->n, curve, w->saxs, linear, w->o->theta,
-                                e->weight[ENTROPY], &e->point[ENTROPY], err));
-    TSR_TRY(make_mean(e, names[ENTROPY], e->weight[ENTROPY], &e->mean[ENTROPY],
-                      err));
-    return fit_data(&there, w->saxs, &e->mean[ENTROPY], err);
-}
-
-/* Means and weights. */
-static tsr_status compute_weights(const work *w, ensemble *e, tsr_err *err)
-{
-    const tsr_linear linear = {1, w->fit.fit_background, 1.0, w->fit.background,
-                               0.0};
-    const size_t n = (size_t)e->n;
-    double *curve;
-    for (int k = 0; k < N_WEIGHTS; k++)
-        tsr_pool_array(&e->pool, e->weight[k], n);
-    tsr_pool_array(&e->pool, curve,
-                   w->saxs != NULL ? n * (size_t)w->saxs->n : 0);
-    TSR_TRY(tsr_pool_check(&e->pool, err));
-    for (size_t i = 0; i < n; i++)
-        e->weight[0][i] = 1.0 / e->n;
-    TSR_TRY(make_mean(e, names[0], e->weight[0], &e->mean[0], err));
-    e->n_way = w->saxs == NULL ? 1 : N_WEIGHTS;
-    e->point[0] = (tsr_maxent_point){.effective = 1.0};
-    if (w->saxs != NULL) {
-        TSR_TRY(fit_data(&w->fit, w->saxs, &e->mean[0], err));
-        TSR_TRY(compute_least_squares_weights(w, e, &linear, curve, err));
-        TSR_TRY(compute_entropy_weights(w, e, &linear, curve, err));
-    }
-    for (int k = 0; k < e->n_way; k++)
-        TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->mean[k], err));
-    return TSR_OK;
 }
 
 /* ---- what is told ---- */
@@ -1033,62 +738,7 @@ static void print(const work *w, int n, const tsr_profile_result *result)
           w->out);
 }
 
-static void print_ensemble(const work *w, const ensemble *e)
-{
-    const double least = 1e-3;
-    int width = 5, n_carrying = 0;
-    tsr_table t = {.out = w->out};
-    fprintf(w->out, "ensemble of %d models\n", e->n);
-    print(w, e->n_way, e->mean);
-    if (w->saxs == NULL)
-        return;
-    for (int i = 0; i < e->n; i++) {
-        const int own =
-            tsr_text_width(tsr_text_file_name(e->model[i].structure.path));
-        width = own > width ? own : width;
-        n_carrying += e->weight[SQUARES][i] >= least;
-    }
-    fprintf(w->out,
-            "least squares: %d of %d models have a weight above 0\nmaximum "
-            "entropy: theta %.3g, %.0f %% of the ensemble is used\n\n",
-            n_carrying, e->n, e->point[ENTROPY].theta,
-            100.0 * e->point[ENTROPY].effective);
-    for (int i = 0; i < e->n; i++) {
-        const tsr_profile_result *r = &e->model[i];
-        tsr_table_row(&t, NULL);
-        tsr_table_put(&t,
-                      "|model %-*s |chi2/N %8.3f |Rg %7.2f |least~squares "
-                      "%14.3f |maximum~entropy %16.3f",
-                      width, tsr_text_file_name(r->structure.path), r->fit.chi2,
-                      r->structure.rg_ang, e->weight[SQUARES][i],
-                      e->weight[ENTROPY][i]);
-        tsr_table_end(&t);
-    }
-    fputs("chi2/N: of the model alone, with its own c1, c2 and scale\n",
-          w->out);
-}
-
-static void write_ensemble(tsr_json *j, const ensemble *e)
-{
-    static const char *const key[N_WEIGHTS] = {"equal", "least_squares",
-                                               "maximum_entropy"};
-    tsr_table t = {.json = j};
-    tsr_json_object(j, "ensemble");
-    for (int k = 0; k < e->n_way && k < N_WEIGHTS; k++) {
-        add_result(&t, key[k], &e->mean[k], "", 0);
-        if (k == ENTROPY)
-            tsr_json_number(j, "theta", e->point[k].theta);
-        if (k > 0)
-            tsr_json_number(j, "effective", e->point[k].effective);
-        tsr_json_numbers(j, "weights", e->n, e->weight[k]);
-        tsr_table_end(&t);
-    }
-    tsr_json_close(j);
-}
-
-/* e NULL: each structure is fitted alone. */
-static void print_json(const work *w, int n, const tsr_profile_result *result,
-                       const ensemble *e)
+static void print_json(const work *w, int n, const tsr_profile_result *result)
 {
     const tsr_saxs *saxs = w->saxs;
     tsr_json j = {.out = w->out, .digits = 9};
@@ -1107,8 +757,6 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
     tsr_json_array(&j, "structures");
     print_results(w, &j, n, result);
     tsr_json_close(&j);
-    if (e != NULL)
-        write_ensemble(&j, e);
     tsr_json_close(&j);
 }
 
@@ -1475,7 +1123,7 @@ static tsr_status run_single_fits(const work *w, series *s, tsr_err *err)
                        : !has_data && n == 1 && !w->o->json)
         TSR_THEN(status, write_one(w, s->result, err));
     if (status == TSR_OK && w->o->json)
-        print_json(w, n, s->result, NULL);
+        print_json(w, n, s->result);
     else if (status == TSR_OK && (has_data || n > 1 || output != NULL)) {
         print(w, n, s->result);
         status = print_entry(w, s->result, err);
@@ -1484,33 +1132,14 @@ static tsr_status run_single_fits(const work *w, series *s, tsr_err *err)
     return status;
 }
 
-static tsr_status run_ensemble(const work *w, int n, const char *const *path,
-                               tsr_err *err)
-{
-    ensemble e = {.n = 0};
-    tsr_status status = read_models(w, n, path, &e, err);
-    TSR_THEN(status, compute_weights(w, &e, err));
-    if (w->o->output != NULL || (w->saxs == NULL && !w->o->json))
-        TSR_THEN(status, write_one(w, &e.mean[w->o->weights], err));
-    if (status == TSR_OK && w->o->json)
-        print_json(w, e.n, e.model, &e);
-    else if (status == TSR_OK && (w->saxs != NULL || w->o->output != NULL))
-        print_ensemble(w, &e);
-    clear_results(e.n, e.model);
-    for (int k = 0; k < N_WEIGHTS; k++)
-        tsr_profile_result_clear(&e.mean[k]);
-    tsr_pool_clear(&e.pool);
-    return status;
-}
-
-static tsr_status compute(work *w, const tsr_args *args, series *s,
-                          tsr_err *err)
+static tsr_status compute(work *w, series *s, tsr_err *err)
 {
     const options *o = w->o;
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)o->bodies,
                                    .solvent = (tsr_solvent_model)o->solvent,
-                                   .density = o->density,
-                                   .neutron = o->radiation ? &w->neutron : NULL,
+                                   .density = o->curve.density,
+                                   .neutron =
+                                       o->curve.radiation ? &w->neutron : NULL,
                                    .device = o->device,
                                    .method = (tsr_profile_method)o->method,
                                    .q_max_inv_ang = w->q_max,
@@ -1520,8 +1149,7 @@ static tsr_status compute(work *w, const tsr_args *args, series *s,
         mkdir(o->output, 0777) != 0 && !is_folder(o->output))
         return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'",
                         o->output);
-    TSR_TRY(o->ensemble ? run_ensemble(w, args->n, args->argument, err)
-                        : run_single_fits(w, s, err));
+    TSR_TRY(run_single_fits(w, s, err));
     tsr_debug(w->log, "engine: %s", tsr_profile_maker_describe(w->maker));
     return TSR_OK;
 }
@@ -1546,27 +1174,25 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     const options *o = args->options;
     const char *same[2];
     work w = {.out = out, .log = log};
-    series s = {.w = &w, .n = args->n, .name = args->argument, .is_first = 1};
+    series s = {.w = &w, .n = args->n, .name = args->argument};
     TSR_TRY(make_settings(args, &w, err));
     TSR_TRY(tsr_profile_check_output(
-        o->output, o->force, args->n, args->argument, o->data,
+        o->output, o->force, args->n, args->argument, o->curve.data,
         o->trajectory != NULL ? o->trajectory : o->form_factors, err));
     TSR_TRY(find_same_names(args->n, args->argument, same, err));
     w.has_same_names = same[0] != NULL;
     tsr_status status = list_structures(args, &s, err);
     if (s.models.atoms != NULL)
-        TSR_THEN(status, tsr_profile_check_output(o->output, o->force, s.n,
-                                                  s.name, o->data, NULL, err));
-    w.q_max = w.q_range[1];
-    if (status == TSR_OK && o->data != NULL) {
-        status = tsr_saxs_read(o->data, (tsr_q_unit)o->unit, w.q_range, log,
-                               &w.saxs, err);
         TSR_THEN(status,
-                 tsr_saxs_set_resolution(w.saxs, &w.resolution, log, err));
+                 tsr_profile_check_output(o->output, o->force, s.n, s.name,
+                                          o->curve.data, NULL, err));
+    w.q_max = w.q_range[1];
+    if (status == TSR_OK && o->curve.data != NULL) {
+        status = tsr_curve_read(args, &o->curve, log, &w.saxs, err);
         if (status == TSR_OK)
             w.q_max = tsr_saxs_q_max(w.saxs);
     }
-    TSR_THEN(status, compute(&w, args, &s, err));
+    TSR_THEN(status, compute(&w, &s, err));
     tsr_profile_maker_free(w.maker);
     tsr_saxs_free(w.saxs);
     tsr_map_models_clear(&s.models);
@@ -1584,7 +1210,5 @@ const tsr_command tsr_command_profile = {
              "that carry them; displaced solvent and a hydration layer are "
              "part of the curve (docs/forward-model.md). With --data, scale, "
              "background, c1 and c2 are fitted, and structures are listed from "
-             "best to worst. With --ensemble the structures, and all models of "
-             "a file, form one mixture: its mean curve, and weights by least "
-             "squares and by maximum entropy (docs/analysis.md).",
+             "best to worst. Weights of many structures: tessera pool.",
     .run = profile};

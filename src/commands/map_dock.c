@@ -180,32 +180,14 @@ static int is_cif(const char *path)
 
 static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
 {
-    const tsr_atoms *atoms = d->models.atoms;
-    tsr_model_atoms list = {.n_atom = d->n};
+    tsr_model_atoms list = {.n_atom = 0};
     const tsr_model_spec spec = {.format = is_cif(path) ? TSR_MODEL_CIF
                                                         : TSR_MODEL_PDB,
                                  .name = "docked",
                                  .atoms = &list};
-    tsr_pool_array(&d->models.atoms->pool, list.atom, d->n);
-    TSR_TRY(tsr_allocated(list.atom, err));
-    for (int i = 0; i < d->n; i++) {
-        const tsr_file_atom *from = &atoms->atom[i];
-        const tsr_file_residue *r = &atoms->residue[from->residue];
-        const int is_polymer = r->kind <= TSR_MOLECULE_NUCLEOTIDE;
-        tsr_model_atom *to = &list.atom[i];
-        *to = (tsr_model_atom){
-            .chain = r->chain[1] == '\0' ? r->chain[0] : '\0',
-            .number = r->number,
-            .insertion = r->insertion != '\0' ? r->insertion : ' ',
-            .at = is_polymer ? from->residue : -1,
-            .guest_kind = is_polymer ? TSR_GUEST_NONE : TSR_GUEST_LIGAND};
-        snprintf(to->name, sizeof to->name, "%.4s", from->name);
-        snprintf(to->residue, sizeof to->residue, "%.3s", r->name);
-        snprintf(to->element, sizeof to->element, "%.2s",
-                 tsr_atom_symbol(from->z));
-        snprintf(to->chain_id, sizeof to->chain_id, "%s", r->chain);
+    TSR_TRY(tsr_map_models_list(&d->models, &list, err));
+    for (int i = 0; i < d->n; i++)
         tsr_map_pose_apply(&d->pose[0], d->xyz[i], d->at[i]);
-    }
     return tsr_model_file(&spec, path, remark, (const double(*)[3])d->at, err);
 }
 

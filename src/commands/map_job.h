@@ -40,6 +40,11 @@ tsr_status tsr_map_models_frame(const tsr_map_models *models, int k,
 /* Reads all models into memory. Errors: as above, and TSR_E_NOMEM. */
 tsr_status tsr_map_models_load(tsr_map_models *models, tsr_err *err);
 
+/* The atoms as a writer needs them, in memory of the models. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_map_models_list(const tsr_map_models *models,
+                               tsr_model_atoms *out, tsr_err *err);
+
 /* Label of model k: "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw
  * 400" or "adk.pdb, frame 12". */
 void tsr_map_models_label(const tsr_map_models *models, int k, char *text,

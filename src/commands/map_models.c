@@ -68,6 +68,27 @@ void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
 
 /* ---- a run ---- */
 
+static int atomic_number(const tsr_model_atom *atom)
+{
+    if (atom->guest_kind == TSR_GUEST_NONE)
+        return tsr_amino_atomic_number(atom->name);
+    for (int z = 1; z < 119; z++)
+        if (strcmp(tsr_atom_symbol(z), atom->element) == 0)
+            return z;
+    return 0;
+}
+
+/* 1: the atom begins a residue. */
+static int begins_residue(const tsr_model_atom *atom, int i)
+{
+    const tsr_model_atom *a = &atom[i], *b = &atom[i > 0 ? i - 1 : 0];
+    return i == 0 || a->at != b->at ||
+           (a->at < 0 && (a->number != b->number || a->chain != b->chain ||
+                          a->insertion != b->insertion ||
+                          strcmp(a->chain_id, b->chain_id) != 0 ||
+                          strcmp(a->residue, b->residue) != 0));
+}
+
 /* A run's atoms as those of a structure file. */
 static tsr_status convert_atoms(const tsr_model_atoms *list, const char *path,
                                 tsr_atoms **out, tsr_err *err)
@@ -76,28 +97,37 @@ static tsr_status convert_atoms(const tsr_model_atoms *list, const char *path,
     TSR_TRY(tsr_allocated(a, err));
     *out = a;
     a->path = tsr_pool_text(&a->pool, path);
+    for (int i = 0; i < list->n_atom; i++)
+        a->n_residue += begins_residue(list->atom, i);
     tsr_pool_array(&a->pool, a->atom, list->n_atom);
-    tsr_pool_array(&a->pool, a->residue, list->n_residue);
+    tsr_pool_array(&a->pool, a->residue, a->n_residue);
     TSR_TRY(tsr_pool_check(&a->pool, err));
     a->n_atom = list->n_atom;
-    a->n_residue = list->n_residue;
+    tsr_file_residue *r = a->residue - 1;
     for (int i = 0; i < list->n_atom; i++) {
         const tsr_model_atom *from = &list->atom[i];
-        tsr_file_residue *r = &a->residue[from->at];
         tsr_file_atom *to = &a->atom[i];
-        snprintf(to->name, sizeof to->name, "%s", from->name);
-        to->z = tsr_amino_atomic_number(from->name);
-        to->residue = from->at;
-        if (r->n_atom++ == 0) {
-            r->first_atom = i;
+        if (begins_residue(list->atom, i)) {
+            *++r = (tsr_file_residue){.first_atom = i,
+                                      .number = from->number,
+                                      .insertion = from->insertion};
             snprintf(r->name, sizeof r->name, "%s", from->residue);
+            snprintf(r->parent, sizeof r->parent, "%s", from->residue);
             if (from->chain_id[0] != '\0')
                 memcpy(r->chain, from->chain_id, sizeof r->chain);
             else
                 snprintf(r->chain, sizeof r->chain, "%c", from->chain);
-            r->number = from->number;
-            r->insertion = from->insertion;
+            r->is_tabulated = tsr_amino_by_three(r->parent) >= 0;
+            r->kind = from->guest_kind == TSR_GUEST_NUCLEOTIDE
+                          ? TSR_MOLECULE_NUCLEOTIDE
+                      : r->is_tabulated ? TSR_MOLECULE_PROTEIN
+                                        : TSR_MOLECULE_OTHER;
+            a->n_kind[r->kind]++;
         }
+        snprintf(to->name, sizeof to->name, "%s", from->name);
+        to->z = atomic_number(from);
+        to->residue = (int)(r - a->residue);
+        r->n_atom++;
     }
     return TSR_OK;
 }
@@ -358,6 +388,33 @@ tsr_status tsr_map_models_load(tsr_map_models *models, tsr_err *err)
     for (int k = 0; k < models->n; k++)
         TSR_TRY(tsr_map_models_frame(models, k, xyz + (size_t)k * n_atom, err));
     models->xyz = xyz;
+    return TSR_OK;
+}
+
+tsr_status tsr_map_models_list(const tsr_map_models *models,
+                               tsr_model_atoms *out, tsr_err *err)
+{
+    tsr_atoms *atoms = models->atoms;
+    *out = (tsr_model_atoms){.n_atom = atoms->n_atom};
+    tsr_pool_array(&atoms->pool, out->atom, atoms->n_atom);
+    TSR_TRY(tsr_allocated(out->atom, err));
+    for (int i = 0; i < atoms->n_atom; i++) {
+        const tsr_file_atom *from = &atoms->atom[i];
+        const tsr_file_residue *r = &atoms->residue[from->residue];
+        const int is_polymer = r->kind <= TSR_MOLECULE_NUCLEOTIDE;
+        tsr_model_atom *to = &out->atom[i];
+        *to = (tsr_model_atom){
+            .chain = r->chain[1] == '\0' ? r->chain[0] : '\0',
+            .number = r->number,
+            .insertion = r->insertion != '\0' ? r->insertion : ' ',
+            .at = is_polymer ? from->residue : -1,
+            .guest_kind = is_polymer ? TSR_GUEST_NONE : TSR_GUEST_LIGAND};
+        snprintf(to->name, sizeof to->name, "%.4s", from->name);
+        snprintf(to->residue, sizeof to->residue, "%.3s", r->name);
+        snprintf(to->element, sizeof to->element, "%.2s",
+                 tsr_atom_symbol(from->z));
+        snprintf(to->chain_id, sizeof to->chain_id, "%s", r->chain);
+    }
     return TSR_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Declarations shared by profile, solve and report: fits of the rigid
+/* Declarations shared by profile, pool, solve and report: fits of the rigid
  * structure, and the result of `tessera solve`. */
 #ifndef TSR_COMMANDS_SOLVE_H
 #define TSR_COMMANDS_SOLVE_H
@@ -6,9 +6,103 @@
 #include "answer/comparison.h"
 #include "commands/command.h"
 #include "core/field.h"
+#include "maps/map_view.h"
 #include "posterior/profile_partials.h"
 #include "scattering/profile_fit.h"
 #include "scattering/saxs.h"
+
+/* ---- options of profile and pool (command_profile.c) ---- */
+
+/* A measured curve, its instrument, and the solvent. */
+typedef struct {
+    char *data;
+    int unit, radiation;
+    double q_min, q_max;  /* 1/Angstrom; q_max 0: not given */
+    double density;       /* of the solvent for X-rays, electrons/A^3 */
+    double d2o, exchange; /* for neutrons, as is deuterated */
+    tsr_strings deuterated;
+    tsr_resolution_options resolution;
+} tsr_curve_options;
+
+extern const char *const tsr_curve_radiation_words[],
+    *const tsr_curve_unit_words[], *const tsr_curve_dq_words[];
+
+/* Table of these options, for a struct with a member `curve`. */
+#define TSR_OPTIONS_CURVE(owner)                                               \
+    TSR_FIELD(STRING, "data", owner, curve.data, .letter = 'd',                \
+              .argument = "DAT",                                               \
+              .doc = "curve to which the structures are fitted: q, I, sigma "  \
+                     "in a text, canSAS XML, NXcanSAS or SASBDB's .sascif"),   \
+        TSR_FIELD(DOUBLE, "solvent-density", owner, curve.density,             \
+                  .argument = "RHO", .initial = "0.334",                       \
+                  .unit = "e/Angstrom^3", .min = 0.1, .max = 1.0,              \
+                  .doc = "electron density of the buffer: higher with salt, "  \
+                         "glycerol or sugar (docs/forward-model.md)"),         \
+        TSR_FIELD(                                                             \
+            CHOICE, "radiation", owner, curve.radiation, .argument = "KIND",   \
+            .initial = "xray", .words = tsr_curve_radiation_words,             \
+            .doc = "xray or neutron (with all atoms; docs/forward-model.md)"), \
+        TSR_FIELD(DOUBLE, "d2o", owner, curve.d2o, .argument = "X",            \
+                  .initial = "0", .max = 1.0,                                  \
+                  .doc = "neutrons: fraction of D2O in the solvent, 0 to 1"),  \
+        TSR_FIELD(                                                             \
+            DOUBLE, "exchange", owner, curve.exchange, .argument = "X",        \
+            .initial = "0.9", .max = 1.0,                                      \
+            .doc = "neutrons: fraction of the backbone's amide hydrogens "     \
+                   "that exchange with the solvent; all other hydrogens of "   \
+                   "N, O and S exchange"),                                     \
+        TSR_FIELD(STRINGS, "deuterated", owner, curve.deuterated,              \
+                  .argument = "CHAIN=X",                                       \
+                  .doc =                                                       \
+                      "neutrons: fraction of deuterium in the hydrogens of a " \
+                      "chain that do not exchange, default 1"),                \
+        TSR_FIELD(DOUBLE, "q-min", owner, curve.q_min, .argument = "Q",        \
+                  .initial = "0", .unit = "1/Angstrom", .max = 10.0,           \
+                  .doc = "leave out data below this q"),                       \
+        TSR_FIELD(                                                             \
+            DOUBLE, "q-max", owner, curve.q_max, .argument = "Q",              \
+            .unit = "1/Angstrom", .min = 0.01, .max = 10.0,                    \
+            .doc = "leave out data above this q; without --data the end of "   \
+                   "the curve, 0.5"),                                          \
+        TSR_FIELD(CHOICE, "q-unit", owner, curve.unit, .argument = "UNIT",     \
+                  .initial = "auto", .words = tsr_curve_unit_words,            \
+                  .doc = "unit of q in the data: auto, 1/A or 1/nm"),          \
+        TSR_FIELD(                                                             \
+            NUMBER_OR_WORD, "resolution", owner, curve.resolution.dq,          \
+            .argument = "DQ", .unit = "1/Angstrom", .max = 1.0,                \
+            .words = tsr_curve_dq_words,                                       \
+            .doc =                                                             \
+                "standard deviation of q, with which the curve is "            \
+                "smeared: a number, or column, the fourth column of the "      \
+                "data or Qdev, auto, that column if there is one, or none; "   \
+                "default: none, for neutrons auto"),                           \
+        TSR_FIELD(                                                             \
+            DOUBLE, "wavelength-spread", owner,                                \
+            curve.resolution.wavelength_spread, .argument = "X", .max = 0.5,   \
+            .doc = "relative full width at half maximum of the wavelengths, "  \
+                   "which adds to the smearing"),                              \
+        TSR_FIELD(DOUBLE, "slit-length", owner, curve.resolution.slit_length,  \
+                  .argument = "L", .unit = "1/Angstrom", .max = 10.0,          \
+                  .doc =                                                       \
+                      "half length of the slit, across the direction of q"),   \
+        TSR_FIELD(DOUBLE, "slit-width", owner, curve.resolution.slit_width,    \
+                  .argument = "W", .unit = "1/Angstrom", .max = 1.0,           \
+                  .doc = "half width of the slit, along q"),                   \
+        TSR_FIELD(STRING, "beam-profile", owner,                               \
+                  curve.resolution.beam_profile, .argument = "FILE",           \
+                  .doc =                                                       \
+                      "beam profile instead of --slit-length: a table of u "   \
+                      "(1/Angstrom, across the direction of q) and intensity")
+
+/* Checks the options against each other. *neutron out: the sample, for
+ * neutrons. Errors: TSR_E_USAGE. */
+tsr_status tsr_curve_check(const tsr_args *args, const tsr_curve_options *o,
+                           tsr_neutron *neutron, tsr_err *err);
+
+/* Reads the curve and sets its resolution. The caller frees *out, also after an
+ * error. Errors: those of tsr_saxs_read and tsr_saxs_set_resolution. */
+tsr_status tsr_curve_read(const tsr_args *args, const tsr_curve_options *o,
+                          tsr_log *log, tsr_saxs **out, tsr_err *err);
 
 /* ---- fits of the rigid structure (command_profile.c) ---- */
 
@@ -25,6 +119,13 @@ typedef struct {
 } tsr_profile_result;
 
 void tsr_profile_result_clear(tsr_profile_result *result);
+
+/* The partial profiles of model k with all atoms, under this name. Errors:
+ * those of tsr_map_models_frame and tsr_profile_compute_atoms. */
+tsr_status tsr_profile_compute_model(tsr_profile_maker *maker,
+                                     const tsr_map_models *models, int k,
+                                     const char *name, int is_logged,
+                                     tsr_profile_structure *out, tsr_err *err);
 
 /* Completes the result of a computed structure: the fit to the data if not made
  * yet (saxs NULL: no data; c1 and c2 are fixed, by default 1 and 0), Guinier's

@@ -59,7 +59,7 @@ init = $T init FILE
 solve = $T solve FILE ../good.dat $few -o own
 prof = $T profile FILE --device reference --data ../good.dat
 two = $T profile FILE --device reference --n-q 9 --bodies two
-ens = $T profile FILE ../good.cif --device reference --n-q 9 --radiation neutron --ensemble
+pool = $T pool FILE ../good.cif --data ../good.dat --device reference --radiation neutron --members 1 --copies none --draws 64
 cc = $T map cc FILE $map ../own.mrc
 dock = $T map dock FILE $map ../own.mrc -o new.pdb
 train = mkdir own; cp -r FILE own/x.pdb; $T train form-factors --evaluate own -o new.csv
@@ -74,7 +74,7 @@ no_ca.pdb,cut.pdb 0 |
 nan.pdb,text.cif 65 | A:45 is nowhere near
 stars.pdb,numbers.pdb,number.cif,cut.cif,water.pdb 65 | line 70: the|out of range|in the loop|no protein|no atoms but
 noise,noise.gz,cut_model.pdb.gz,own.mrc,good.dat,line,empty 65 | binary file|damaged or incomplete gzip|not a structure|is empty
-run,nowhere  66 66 66 66 66 66 66 66  -  -  - 66 | is a directory|cannot open|is a run
+run,nowhere  66 66 66 66 66 66 66  -  -  -  - 66 | is a directory|cannot open|is a run
 loop         66 66 66 66 66 66 66 66 66 66  - 66 | symbolic links
 
 [curves]
@@ -84,7 +84,7 @@ sans = $T run ../good.yaml --set 'data=[{kind: sans, d2o: 0.4, file: FILE}]' -o 
 init = $T init ../model.pdb FILE --sans FILE=0.4
 solve = $T solve ../model.pdb FILE $few -o own
 prof = $T profile ../model.pdb --data FILE --device reference --background fit -o new.fit
-two = $T profile ../model.pdb ../good.cif --data FILE --device reference --bodies two --ensemble
+pool = $T pool ../model.pdb ../good.cif --data FILE --device reference --members 1 --copies none --draws 64
 dist = $T run ../good.yaml --set 'data=[{kind: distance, between: ["A:35", "A:80"], file: FILE}]' -o new
 beam = $T check ../good.yaml --set data.0.resolution.beam_profile=FILE
 good.dat      0  0  0  0  0  0  0  0  0 |

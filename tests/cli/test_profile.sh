@@ -305,35 +305,4 @@ else
     echo "skip nup133: no ../shared/data"
 fi
 
-# ---- ensembles: 0.3 of one conformer, 0.7 of another, c1 = 1.02, c2 = 2 ----
-for f in atoms far_atoms; do
-    profile $f.pdb --c1 1.02 --c2 2 --q-max 0.3 --n-q 121 -q >$f.txt
-    echo "MODEL 1"; grep ^ATOM $f.pdb; echo ENDMDL
-done >both.pdb
-echo END >>both.pdb
-paste atoms.txt far_atoms.txt | awk '!/^#/ && $1 > 0.008 {
-    n++; i = (0.3 * $2 + 0.7 * $4) * 1e-6
-    printf "%s %.9g %.9g\n", $1, i * (1 + 0.001 * sin(37 * n)), 0.01 * i}' >mixture.dat
-cases <<'END'
-an ensemble, models of a file | 0 | profile both.pdb --ensemble --data mixture.dat --json
-    has both models | json [x.structure for x in s] == ['both.pdb:1', 'both.pdb:2'] and s[0].chi2 > 1 and s[1].chi2 > 1
-    equal weights | json d.ensemble.equal.weights == [0.5, 0.5] and d.ensemble.equal.chi2 > 0.5
-    least squares find the mixture | json abs(d.ensemble.least_squares.weights[0] - 0.3) < 0.03 \
-        and d.ensemble.least_squares.chi2 < 0.1 and abs(d.ensemble.least_squares.c2 - 2) < 0.3
-    maximum entropy stays between | json 0.3 < d.ensemble.maximum_entropy.weights[0] < 0.5 \
-        and 0 < d.ensemble.maximum_entropy.theta
-$ cp out.txt models.json
-an ensemble, a list of files | 0 | profile atoms.pdb far_atoms.pdb --ensemble --data mixture.dat --json
-    is the same | json all(abs(a - b) < 1e-6 for a, b in zip(d.ensemble.least_squares.weights, \
-        load('models.json').ensemble.least_squares.weights))
-a table, and the fit of weights | 0 wrote mix.fit and mix.svg | \
-        profile both.pdb --ensemble --data mixture.dat --weights squares -o mix.fit
-    has a line a model | out ^both.pdb:2 +[0-9.]+ +[0-9.]+ +0.7[0-9]+ +0.[56][0-9]+$
-    the fit is that of the weights | head -2 mix.fit | grep -Eq "Chi\^2 = 0.0"
-the mean curve | 0 | profile both.pdb --ensemble --c1 1.02 --c2 2 --q-max 0.3 --n-q 121
-    is the mean of the curves | paste out.txt atoms.txt far_atoms.txt | awk '!/^#/ {n++
->         m = 2 * $2 / ($4 + $6) - 1; bad += m * m > 1e-9} END {exit bad || n != 121}'
-one model is no ensemble | 64 has one model | profile atoms.pdb --ensemble
-weights need an ensemble | 64 needs --ensemble | profile atoms.pdb --data mixture.dat --weights squares
-END
 exit $bad

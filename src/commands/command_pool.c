@@ -1,0 +1,1110 @@
+/* tessera pool: the posterior over ensembles of given conformations. */
+#include "commands/command.h"
+#include "commands/map_job.h"
+#include "commands/solve.h"
+
+#include "analysis/convergence.h"
+#include "analysis/ensemble.h"
+#include "analysis/evidence.h"
+#include "core/clock.h"
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "files/file.h"
+#include "likelihood/term_saxs.h"
+#include "report/figure.h"
+
+#include <errno.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const infer_words[] = {"infer", NULL};
+static const char *const background_words[] = {"flat", "none", "infer", NULL};
+static const char *const frames_words[] = {"all", NULL};
+
+typedef struct {
+    tsr_curve_options curve;
+    char *output, *device, *trajectory, *members, *copies;
+    int force, json;
+    tsr_number_or_word c1, c2, background, frames;
+    long draws, seed, threads;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_OPTIONS_CURVE(options),
+    TSR_FIELD(STRING, "trajectory", options, trajectory, .letter = 't',
+              .argument = "FILE",
+              .doc = "frames of this trajectory (DCD, H5MD), with the atoms of "
+                     "the one structure in the same order"),
+    TSR_FIELD(NUMBER_OR_WORD, "frames", options, frames, .argument = "N",
+              .initial = "all", .min = 1.0, .max = 1e9, .words = frames_words,
+              .doc = "conformations of each file, run or trajectory, evenly "
+                     "selected, or all"),
+    TSR_FIELD(STRING, "members", options, members, .argument = "LIST",
+              .initial = "1:4",
+              .doc = "sizes of the ensembles whose members have weights of "
+                     "their own, such as 1:3,5; or none"),
+    TSR_FIELD(STRING, "copies", options, copies, .argument = "LIST",
+              .initial = "10,30,100",
+              .doc = "sizes of the ensembles whose members have equal weights; "
+                     "as theta of maximum entropy; or none (docs/pools.md)"),
+    TSR_FIELD(NUMBER_OR_WORD, "c1", options, c1, .argument = "X",
+              .initial = "1", .min = 0.8, .max = 1.2, .words = infer_words,
+              .doc = "scale of the atomic radii in the excluded volume: a "
+                     "number, or infer (1 in runs with all atoms)"),
+    TSR_FIELD(NUMBER_OR_WORD, "c2", options, c2, .argument = "X",
+              .initial = "infer", .min = -10.0, .max = 20.0,
+              .words = infer_words,
+              .doc = "density of the hydration layer above that of the buffer: "
+                     "a number, or infer, with the prior of runs"),
+    TSR_FIELD(NUMBER_OR_WORD, "background", options, background,
+              .argument = "B", .initial = "infer", .min = -1e12, .max = 1e12,
+              .words = background_words,
+              .doc = "constant background: infer, with the prior of runs, "
+                     "flat, none, or a number in the unit of the data"),
+    TSR_FIELD(INT, "draws", options, draws, .argument = "N", .initial = "1024",
+              .min = 64, .max = 1e6,
+              .doc = "draws for each size of ensemble, from four populations"),
+    TSR_FIELD(INT, "seed", options, seed, .argument = "N", .initial = "1",
+              .min = 0, .max = 2e9, .doc = "seed of the random numbers"),
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR",
+              .doc = "folder for weights, distributions, the best fit and its "
+                     "members, and the draws"),
+    TSR_OPTION_FORCE(options),
+    TSR_OPTION_JSON(options),
+    TSR_OPTION_DEVICE(options),
+    TSR_OPTION_THREADS(options),
+    {0}};
+
+enum { MOST_KINDS = 40, N_GROUP = 4, MOST_LISTED = 12, N_BIN = 24 };
+
+/* One size of ensemble. */
+typedef struct {
+    char name[32];
+    double log_z, error, probability;
+    double chi2;            /* the least of the draws */
+    double rg[3], d_max[3]; /* 5, 50 and 95 % of the draws */
+    double rhat;            /* the worst of Rg, D_max and the log likelihood */
+} row;
+
+/* Classes of conformations, and the share of each in the ensembles. */
+typedef struct {
+    int n;
+    int *of;                   /* [conformations] class; -1: none */
+    int *size;                 /* [n] conformations */
+    double *mean, *low, *high; /* [n] mean, 5 and 95 % of the share */
+} classes;
+
+typedef struct {
+    const options *o;
+    FILE *out;
+    tsr_log *log;
+    tsr_pool pool; /* owns the arrays */
+    int n_thread, n_file;
+    tsr_map_models *file; /* [n_file] */
+    int *first;           /* [n_file + 1] first conformation of a file */
+    tsr_neutron neutron;
+    tsr_saxs *saxs;
+    tsr_profile_maker *maker;
+    tsr_ensemble_pool curves;
+    double *rg, *d_max; /* [conformations] Angstrom; Rg by mass, all atoms */
+    double seconds;     /* of all curves */
+    /* Operators to the data's q, one for each grid that occurs. */
+    pthread_mutex_t lock;
+    int n_operator;
+    tsr_q_grid grid[64];
+    double *operator[64];
+    int n_kind;
+    tsr_ensemble_sample sample[MOST_KINDS];
+    row row[MOST_KINDS];
+    int best; /* the most probable row */
+    /* All draws, row after row. */
+    int n_draw;  /* of each row */
+    int *chosen; /* [n_draw] draws of all rows, by their probability */
+    double *draw_rg, *draw_d_max; /* [n_kind n_draw] */
+    classes group, by_rg, by_d_max, member;
+    double range[2][2]; /* of Rg and D_max in the pool */
+    double *mean;       /* [conformations] mean weight */
+    int *centre;        /* [group.n] the typical conformation */
+    int *ranking;       /* [member.n] conformations of largest weight */
+} work;
+
+/* ---- options ---- */
+
+/* "1:3,5" or "none": sizes of ensembles from `least` on. */
+static tsr_status add_kinds(work *w, const char *option, const char *list,
+                            int is_copies, tsr_err *err)
+{
+    const char *at = list;
+    if (strcmp(list, "none") == 0)
+        return TSR_OK;
+    for (;;) {
+        char *end;
+        const long from = strtol(at, &end, 10);
+        const int has_from = end != at;
+        long to = from;
+        if (has_from && *end == ':') {
+            at = end + 1;
+            to = strtol(at, &end, 10);
+        }
+        if (!has_from || end == at || (*end != ',' && *end != '\0') ||
+            from < 1 || to < from || to > 10000)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s '%s': expected sizes from 1 to 10000, such "
+                            "as 1:3,5, or none",
+                            option, list);
+        for (long k = from; k <= to; k++) {
+            if (w->n_kind == MOST_KINDS)
+                return tsr_fail(err, TSR_E_USAGE,
+                                "--%s '%s': more than %d sizes in all", option,
+                                list, MOST_KINDS - 1);
+            row *r = &w->row[w->n_kind];
+            w->sample[w->n_kind++].kind =
+                (tsr_ensemble_kind){(int)k, is_copies};
+            snprintf(r->name, sizeof r->name, "%ld %s%s", k,
+                     is_copies ? "cop" : "member",
+                     is_copies ? k == 1 ? "y" : "ies"
+                     : k == 1  ? ""
+                               : "s");
+        }
+        if (*end == '\0')
+            return TSR_OK;
+        at = end + 1;
+    }
+}
+
+static tsr_status make_settings(work *w, const tsr_args *args, tsr_err *err)
+{
+    const options *o = w->o;
+    if (o->curve.data == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--data: a pool needs a curve to be compared with");
+    if (o->trajectory != NULL && args->n != 1)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--trajectory needs one structure, with its atoms");
+    TSR_TRY(tsr_curve_check(args, &o->curve, &w->neutron, err));
+    w->n_thread = tsr_threads(o->threads);
+    w->n_kind = 1;
+    snprintf(w->row[0].name, sizeof w->row[0].name, "the pool");
+    TSR_TRY(add_kinds(w, "members", o->members, 0, err));
+    TSR_TRY(add_kinds(w, "copies", o->copies, 1, err));
+    w->n_draw = (int)(o->draws / N_GROUP) * N_GROUP;
+    for (int k = 0; k < w->n_kind; k++) {
+        w->sample[k].n_group = N_GROUP;
+        w->sample[k].n_draw = w->n_draw / N_GROUP;
+    }
+    return TSR_OK;
+}
+
+/* ---- the curves ---- */
+
+static tsr_status open_files(work *w, const tsr_args *args, tsr_err *err)
+{
+    const options *o = w->o;
+    const int most = o->frames.word == 0 ? INT_MAX : (int)o->frames.number;
+    tsr_pool_array(&w->pool, w->file, args->n);
+    tsr_pool_array(&w->pool, w->first, args->n + 1);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int f = 0; f < args->n; f++) {
+        tsr_map_models *m = &w->file[w->n_file++];
+        TSR_TRY(tsr_map_models_open(args->argument[f], o->trajectory, most,
+                                    w->log, m, err));
+        const int n = m->n < most ? m->n : most;
+        w->first[f + 1] = w->first[f] + n;
+        if (m->atoms->n_atom != w->file[0].atoms->n_atom)
+            tsr_warn(w->log,
+                     "'%s' has %d atoms, and '%s' %d: weights are those of "
+                     "molecules, whatever their mass",
+                     m->path, m->atoms->n_atom, w->file[0].path,
+                     w->file[0].atoms->n_atom);
+    }
+    return w->first[w->n_file] > 1
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_USAGE,
+                          "'%s' has one conformation: a pool needs several "
+                          "files, models or frames",
+                          args->argument[0]);
+}
+
+/* The file of conformation i; *model out: its number there. */
+static const tsr_map_models *find_model(const work *w, int i, int *model)
+{
+    int f = 0;
+    while (i >= w->first[f + 1])
+        f++;
+    *model = tsr_even_index(w->file[f].n, w->first[f + 1] - w->first[f],
+                            i - w->first[f]);
+    return &w->file[f];
+}
+
+static const char *label_of(const work *w, int i, char text[256])
+{
+    int model;
+    const tsr_map_models *m = find_model(w, i, &model);
+    tsr_map_models_label(m, model, text, 256);
+    return text;
+}
+
+/* The operator from a grid to the data's q. */
+static tsr_status find_operator(work *w, const tsr_q_grid *grid,
+                                const double **out, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    int k = 0;
+    pthread_mutex_lock(&w->lock);
+    while (k < w->n_operator && (w->grid[k].n_q != grid->n_q ||
+                                 w->grid[k].dq_inv_ang != grid->dq_inv_ang))
+        k++;
+    if (k == w->n_operator && k == 64)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "the sizes of the conformations differ too much");
+    else if (k == w->n_operator) {
+        status = tsr_q_operator_smeared(grid, &w->saxs->resolution, w->saxs->n,
+                                        w->saxs->q, &w->operator[k], err);
+        w->grid[k] = *grid;
+        w->n_operator += status == TSR_OK;
+    }
+    pthread_mutex_unlock(&w->lock);
+    *out = w->operator[k < 64 ? k : 0];
+    return status;
+}
+
+typedef struct {
+    work *w;
+    int first;    /* conformation of item 0 */
+    double *part; /* [items][n_part][n_point] */
+} batch;
+
+static tsr_status compute_item(void *context, int item, int thread,
+                               tsr_err *err)
+{
+    const batch *b = context;
+    work *w = b->w;
+    const int i = b->first + item;
+    int model;
+    char text[256];
+    const tsr_map_models *m = find_model(w, i, &model);
+    tsr_profile_structure s = {0};
+    const double *matrix = NULL;
+    double *scratch = NULL;
+    (void)thread;
+    tsr_status status =
+        tsr_profile_compute_model(w->maker, m, model, m->path, i == 0, &s, err);
+    TSR_THEN(status, find_operator(w, &s.partials.grid, &matrix, err));
+    if (status == TSR_OK) {
+        scratch = malloc((size_t)s.partials.grid.n_q * sizeof *scratch);
+        status = tsr_allocated(scratch, err);
+    }
+    if (status == TSR_OK) {
+        tsr_ensemble_parts(&w->curves, &s.partials, matrix, scratch,
+                           b->part + (size_t)item * (size_t)w->curves.n_part *
+                                         (size_t)w->saxs->n);
+        w->rg[i] = s.rg_ang;
+        w->d_max[i] = s.d_max_ang;
+    }
+    free(scratch);
+    tsr_profile_structure_clear(&s);
+    return status == TSR_OK ? status
+                            : tsr_wrap(err, status, "%s", label_of(w, i, text));
+}
+
+static tsr_status compute_curves(work *w, tsr_err *err)
+{
+    enum { BATCH = 128 };
+    const int n = w->first[w->n_file];
+    const size_t size = (size_t)w->curves.n_part * (size_t)w->saxs->n;
+    batch b = {.w = w};
+    const double started = tsr_clock_s();
+    tsr_status status = TSR_OK;
+    tsr_pool_array(&w->pool, b.part, BATCH * size);
+    tsr_pool_array(&w->pool, w->rg, n);
+    tsr_pool_array(&w->pool, w->d_max, n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    tsr_profile_maker_expect(w->maker, n);
+    pthread_mutex_init(&w->lock, NULL);
+    for (; b.first < n && status == TSR_OK; b.first += BATCH) {
+        const int n_item = n - b.first < BATCH ? n - b.first : BATCH;
+        char text[256];
+        status = tsr_watch_check(NULL, "computing curves", err);
+        TSR_THEN(status,
+                 tsr_parallel_try(n_item, w->n_thread, compute_item, &b, err));
+        for (int i = 0; i < n_item && status == TSR_OK; i++) {
+            status = tsr_ensemble_pool_add(&w->curves,
+                                           b.part + (size_t)i * size, err);
+            if (status != TSR_OK)
+                status =
+                    tsr_wrap(err, status, "%s", label_of(w, b.first + i, text));
+        }
+        w->seconds = tsr_clock_s() - started;
+        snprintf(text, sizeof text, "%d of %d curves, %.0f a second",
+                 b.first + n_item, n, (b.first + n_item) / w->seconds);
+        if (tsr_log_is_terminal(w->log))
+            tsr_log_progress(w->log, text);
+    }
+    if (tsr_log_is_terminal(w->log))
+        tsr_log_progress(w->log, "");
+    pthread_mutex_destroy(&w->lock);
+    tsr_info(w->log, "%d curves in %.1f s, %.3g a second (%s); %d axes", n,
+             w->seconds, n / w->seconds, tsr_profile_maker_describe(w->maker),
+             w->curves.n_dim);
+    return status;
+}
+
+/* The curve, its likelihood as in runs, and all curves of the pool. */
+static tsr_status make_pool(work *w, const tsr_args *args, tsr_err *err)
+{
+    const options *o = w->o;
+    const int is_neutron = o->curve.radiation;
+    tsr_contrast_options contrast;
+    tsr_parameter parameter[TSR_N_CONTRAST];
+    tsr_data_set set = {.background = o->background,
+                        .background_sd = {.word = 0},
+                        .intensity_scale = {.word = 0}};
+    tsr_term *term = NULL;
+    TSR_TRY(tsr_curve_read(args, &o->curve, w->log, &w->saxs, err));
+    TSR_TRY(open_files(w, args, err));
+    TSR_TRY(tsr_fields_init(tsr_contrast_fields, &contrast, err));
+    TSR_TRY(tsr_fields_init(tsr_noise_measured.fields, &set.noise, err));
+    contrast.c1 = o->c1;
+    contrast.c2 = o->c2;
+    if (is_neutron && o->c1.word == 0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--c1 infer: neutrons have no excluded volume");
+    TSR_TRY(tsr_contrast_priors(&contrast, parameter, err));
+    set.saxs = w->saxs;
+    TSR_TRY(tsr_saxs_term_new(&set, 0, &term, err));
+    const tsr_linear linear = ((const tsr_saxs_term *)(void *)term)->linear;
+    tsr_term_free(term);
+    TSR_TRY(tsr_ensemble_pool_make(w->saxs, &linear, parameter,
+                                   w->first[w->n_file], &w->curves, err));
+    const tsr_profile_spec spec = {.bodies = TSR_PROFILE_ATOMS,
+                                   .solvent = TSR_SOLVENT_LAYER,
+                                   .density = o->curve.density,
+                                   .neutron = is_neutron ? &w->neutron : NULL,
+                                   .device = o->device,
+                                   .method = TSR_METHOD_AUTO,
+                                   .q_max_inv_ang = tsr_saxs_q_max(w->saxs)};
+    TSR_TRY(tsr_profile_maker_new(&spec, w->log, &w->maker, err));
+    return compute_curves(w, err);
+}
+
+/* ---- the posterior ---- */
+
+/* q [3] out: 5, 50 and 95 % of value [n], or of value[index[0]], ... Errors:
+ * TSR_E_NOMEM. */
+static tsr_status quantiles(int n, const double *value, const int *index,
+                            double q[3], tsr_err *err)
+{
+    double *sorted = malloc((size_t)n * sizeof *sorted);
+    TSR_TRY(tsr_allocated(sorted, err));
+    for (int i = 0; i < n; i++)
+        sorted[i] = value[index != NULL ? index[i] : i];
+    gsl_sort(sorted, 1, (size_t)n);
+    for (int i = 0; i < 3; i++)
+        q[i] = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n,
+                                                   0.05 + 0.45 * i);
+    free(sorted);
+    return TSR_OK;
+}
+
+/* Rg of the mean square, and mean D_max, of each draw. */
+static void measure_draws(work *w)
+{
+    const int n = w->curves.n;
+    double square = 0.0, d_max = 0.0;
+    for (int i = 0; i < n; i++) {
+        square += w->rg[i] * w->rg[i] / n;
+        d_max += w->d_max[i] / n;
+    }
+    for (int r = 0; r < w->n_kind; r++) {
+        const tsr_ensemble_sample *s = &w->sample[r];
+        const int k = s->kind.n_member;
+        for (int i = 0; i < w->n_draw; i++) {
+            double own = k > 0 ? 0.0 : square, own_d = k > 0 ? 0.0 : d_max;
+            for (int j = i * k; j < (i + 1) * k; j++) {
+                const int m = s->member[j];
+                own += s->weight[j] * w->rg[m] * w->rg[m];
+                own_d += s->weight[j] * w->d_max[m];
+            }
+            w->draw_rg[r * w->n_draw + i] = sqrt(own);
+            w->draw_d_max[r * w->n_draw + i] = own_d;
+        }
+    }
+}
+
+static tsr_status describe_row(work *w, int r, double *scratch, tsr_err *err)
+{
+    const tsr_ensemble_sample *s = &w->sample[r];
+    row *out = &w->row[r];
+    const double *value[] = {scratch, w->draw_rg + r * w->n_draw,
+                             w->draw_d_max + r * w->n_draw};
+    out->log_z = tsr_evidence_pool_groups(N_GROUP, s->log_z, &out->error);
+    out->chi2 = HUGE_VAL;
+    out->rhat = 1.0;
+    for (int i = 0; i < w->n_draw; i++) {
+        out->chi2 = fmin(out->chi2, s->draw[i].chi2);
+        scratch[i] = s->draw[i].log_lik;
+    }
+    TSR_TRY(quantiles(w->n_draw, value[1], NULL, out->rg, err));
+    TSR_TRY(quantiles(w->n_draw, value[2], NULL, out->d_max, err));
+    for (int v = 0; v < (s->kind.n_member > 0 ? 3 : 1); v++) {
+        tsr_convergence c;
+        TSR_TRY(tsr_convergence_make(N_GROUP, N_GROUP, w->n_draw / N_GROUP,
+                                     value[v], &c, err));
+        out->rhat = fmax(out->rhat, c.rhat);
+    }
+    return TSR_OK;
+}
+
+/* Rows of equal prior probability, and draws from all of them. */
+static tsr_status weigh_rows(work *w, tsr_err *err)
+{
+    const int n = w->n_kind * w->n_draw;
+    double *scratch, sum = 0.0, passed = 0.0;
+    int n_chosen = 0;
+    tsr_pool_array(&w->pool, w->chosen, w->n_draw);
+    tsr_pool_array(&w->pool, w->draw_rg, n);
+    tsr_pool_array(&w->pool, w->draw_d_max, n);
+    tsr_pool_array(&w->pool, scratch, w->n_draw);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    measure_draws(w);
+    for (int r = 0; r < w->n_kind; r++) {
+        TSR_TRY(describe_row(w, r, scratch, err));
+        if (w->row[r].log_z > w->row[w->best].log_z)
+            w->best = r;
+    }
+    for (int r = 0; r < w->n_kind; r++)
+        sum += exp(w->row[r].log_z - w->row[w->best].log_z);
+    for (int r = 0; r < w->n_kind; r++) {
+        const double p = exp(w->row[r].log_z - w->row[w->best].log_z) / sum;
+        const int before = n_chosen;
+        w->row[r].probability = p;
+        passed += p;
+        const int end =
+            r + 1 < w->n_kind ? (int)lround(passed * w->n_draw) : w->n_draw;
+        for (; n_chosen < end; n_chosen++)
+            w->chosen[n_chosen] =
+                r * w->n_draw +
+                tsr_even_index(w->n_draw, end - before, n_chosen - before);
+    }
+    return TSR_OK;
+}
+
+/* Shares of the classes c->of, c->n of them, in the chosen draws. */
+static tsr_status measure_classes(work *w, classes *c, tsr_err *err)
+{
+    const int n = w->n_draw;
+    double *share, q[3];
+    tsr_pool_array(&w->pool, c->size, c->n);
+    tsr_pool_array(&w->pool, c->mean, c->n);
+    tsr_pool_array(&w->pool, c->low, c->n);
+    tsr_pool_array(&w->pool, c->high, c->n);
+    tsr_pool_array(&w->pool, share, (size_t)c->n * (size_t)n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int i = 0; i < w->curves.n; i++)
+        if (c->of[i] >= 0)
+            c->size[c->of[i]]++;
+    for (int i = 0; i < n; i++) {
+        const tsr_ensemble_sample *s = &w->sample[w->chosen[i] / n];
+        const int k = s->kind.n_member, first = w->chosen[i] % n * k;
+        for (int g = 0; g < c->n && k == 0; g++)
+            share[g * n + i] = (double)c->size[g] / w->curves.n;
+        for (int j = first; j < first + k; j++)
+            if (c->of[s->member[j]] >= 0)
+                share[c->of[s->member[j]] * n + i] += s->weight[j];
+        for (int g = 0; g < c->n; g++)
+            c->mean[g] += share[g * n + i] / n;
+    }
+    for (int g = 0; g < c->n; g++) {
+        TSR_TRY(quantiles(n, share + g * n, NULL, q, err));
+        c->low[g] = q[0], c->high[g] = q[2];
+    }
+    return TSR_OK;
+}
+
+/* Equal intervals of a quantity [conformations]. */
+static tsr_status bin(work *w, const double *value, classes *c, double range[2],
+                      tsr_err *err)
+{
+    range[0] = HUGE_VAL, range[1] = -HUGE_VAL;
+    c->n = N_BIN;
+    tsr_pool_array(&w->pool, c->of, w->curves.n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int i = 0; i < w->curves.n; i++) {
+        range[0] = fmin(range[0], value[i]);
+        range[1] = fmax(range[1], value[i]);
+    }
+    if (!(range[1] > range[0]))
+        range[1] = range[0] + 1.0;
+    for (int i = 0; i < w->curves.n; i++) {
+        const int k =
+            (int)(N_BIN * (value[i] - range[0]) / (range[1] - range[0]));
+        c->of[i] = k < N_BIN ? k : N_BIN - 1;
+    }
+    return measure_classes(w, c, err);
+}
+
+/* Groups of similar curves, and the conformations of largest weight. */
+static tsr_status measure_members(work *w, tsr_err *err)
+{
+    const int n = w->curves.n;
+    const tsr_ensemble_draw *draw = w->sample[w->best].draw;
+    double contrast[TSR_N_CONTRAST] = {0.0};
+    size_t *order;
+    tsr_pool_array(&w->pool, w->centre, TSR_ENSEMBLE_GROUPS);
+    tsr_pool_array(&w->pool, w->group.of, n);
+    tsr_pool_array(&w->pool, w->member.of, n);
+    tsr_pool_array(&w->pool, w->ranking, MOST_LISTED);
+    tsr_pool_array(&w->pool, w->mean, n);
+    tsr_pool_array(&w->pool, order, n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int i = 0; i < w->n_draw; i++)
+        for (int p = 0; p < TSR_N_CONTRAST; p++)
+            contrast[p] += draw[i].theta[p] / w->n_draw;
+    w->group.n = tsr_ensemble_groups(&w->curves, contrast, 1.0, 8, w->group.of,
+                                     w->centre);
+    if (w->group.n == 0)
+        return tsr_no_memory(err);
+    TSR_TRY(measure_classes(w, &w->group, err));
+    for (int i = 0; i < w->n_draw; i++) {
+        const tsr_ensemble_sample *s = &w->sample[w->chosen[i] / w->n_draw];
+        const int k = s->kind.n_member, first = w->chosen[i] % w->n_draw * k;
+        for (int j = first; j < first + k; j++)
+            w->mean[s->member[j]] += s->weight[j] / w->n_draw;
+        for (int m = 0; m < n && k == 0; m++)
+            w->mean[m] += 1.0 / ((double)n * w->n_draw);
+    }
+    gsl_sort_index(order, w->mean, 1, (size_t)n);
+    for (int i = 0; i < n; i++)
+        w->member.of[i] = -1;
+    w->member.n = n < MOST_LISTED ? n : MOST_LISTED;
+    for (int i = 0; i < w->member.n; i++) {
+        w->ranking[i] = (int)order[n - 1 - i];
+        w->member.of[w->ranking[i]] = i;
+    }
+    return measure_classes(w, &w->member, err);
+}
+
+/* ---- what is told ---- */
+
+static void put_interval(tsr_json *j, const char *key, const double q[3])
+{
+    tsr_json_object(j, key);
+    tsr_json_members(j, "q5 %g median %g q95 %g", q[0], q[1], q[2]);
+    tsr_json_close(j);
+}
+
+static void print_rows(const work *w, tsr_json *json)
+{
+    tsr_table t = {.out = w->out, .json = json};
+    for (int r = 0; r < w->n_kind; r++) {
+        const row *x = &w->row[r];
+        const tsr_ensemble_kind kind = w->sample[r].kind;
+        tsr_table_row(&t, NULL);
+        tsr_table_put(&t,
+                      "name|ensemble %-12s members %d copies %i log_z|log~Z "
+                      "%10.2f error|+- %6.2f probability|P %6.3f "
+                      "chi2|chi2/N %7.3f",
+                      x->name, kind.n_member, kind.is_copies, x->log_z,
+                      x->error, x->probability, x->chi2);
+        tsr_table_put(&t,
+                      "rg|Rg %7.2f rg_q5|5~%% %7.2f rg_q95|95~%% %7.2f "
+                      "d_max|D_max %6.1f d_max_q5 %g d_max_q95 %g "
+                      "rhat|R-hat %6.3f",
+                      x->rg[1], x->rg[0], x->rg[2], x->d_max[1], x->d_max[0],
+                      x->d_max[2], x->rhat);
+        tsr_table_end(&t);
+    }
+}
+
+static void print_classes(const work *w, tsr_json *json, const classes *c,
+                          const int *typical, const char *what)
+{
+    tsr_table t = {.out = w->out, .json = json};
+    for (int g = 0; g < c->n; g++) {
+        char text[256];
+        tsr_table_row(&t, NULL);
+        if (json == NULL)
+            tsr_table_put(&t,
+                          what[0] == 'g' ? "|typical~conformation %-40s"
+                                         : "|conformation %-40s",
+                          label_of(w, typical[g], text));
+        else
+            tsr_table_put(&t, "conformation %s number %d",
+                          label_of(w, typical[g], text), typical[g]);
+        tsr_table_put(&t,
+                      "rg|Rg %7.2f d_max|D_max %6.1f pool|of~pool %8.4f "
+                      "weight|weight %7.4f q5|5~%% %7.4f q95|95~%% %7.4f",
+                      w->rg[typical[g]], w->d_max[typical[g]],
+                      (double)c->size[g] / w->curves.n, c->mean[g], c->low[g],
+                      c->high[g]);
+        tsr_table_end(&t);
+    }
+}
+
+static const tsr_ensemble_draw *draw_at(const work *w, int i)
+{
+    return &w->sample[i / w->n_draw].draw[i % w->n_draw];
+}
+
+/* 5, 50 and 95 % of a parameter. */
+static tsr_status parameter_interval(const work *w, int p, double q[3],
+                                     tsr_err *err)
+{
+    double *value = malloc((size_t)w->n_draw * sizeof *value);
+    TSR_TRY(tsr_allocated(value, err));
+    for (int i = 0; i < w->n_draw; i++) {
+        const double theta = draw_at(w, w->chosen[i])->theta[p];
+        value[i] = p == TSR_ENSEMBLE_LOG_S ? exp(theta) : theta;
+    }
+    const tsr_status status = quantiles(w->n_draw, value, NULL, q, err);
+    free(value);
+    return status;
+}
+
+/* The ensemble of highest likelihood in the most probable row. */
+static tsr_status best_fit(const work *w, tsr_profile_result *r, int *which,
+                           tsr_err *err)
+{
+    const tsr_ensemble_sample *s = &w->sample[w->best];
+    const int n = w->saxs->n;
+    tsr_profile_fit *f = &r->fit;
+    tsr_pool pool = {0};
+    int k = s->kind.n_member, *member;
+    double *weight;
+    *which = 0;
+    for (int i = 1; i < w->n_draw; i++)
+        if (s->draw[i].log_lik > s->draw[*which].log_lik)
+            *which = i;
+    const int all = k == 0 ? w->curves.n : k;
+    r->curve = calloc((size_t)n, sizeof *r->curve);
+    r->structure.path = strdup(w->row[w->best].name);
+    tsr_pool_array(&pool, member, all);
+    tsr_pool_array(&pool, weight, all);
+    tsr_status status = tsr_pool_check(&pool, err);
+    if (r->curve == NULL || r->structure.path == NULL)
+        status = tsr_no_memory(err);
+    for (int j = 0; j < all && status == TSR_OK; j++) {
+        member[j] = k == 0 ? j : s->member[*which * k + j];
+        weight[j] = k == 0 ? 1.0 / all : s->weight[*which * k + j];
+    }
+    tsr_ensemble_draw draw = s->draw[*which];
+    TSR_THEN(status, tsr_ensemble_evaluate(&w->curves, all, member, weight,
+                                           NULL, &draw, r->curve, err));
+    if (status == TSR_OK) {
+        r->n_comp = TSR_N_COMP;
+        *f = (tsr_profile_fit){.n_point = n,
+                               .scale = draw.scale,
+                               .background = draw.background,
+                               .c1 = draw.theta[TSR_C1],
+                               .c2 = draw.theta[TSR_C2],
+                               .chi2 = draw.chi2};
+        for (int p = 0; p < TSR_N_CONTRAST; p++)
+            f->n_parameter += w->curves.parameter[p].infer;
+        f->n_parameter +=
+            w->curves.linear.infer_scale + w->curves.linear.infer_background;
+        f->reduced_chi2 = f->chi2 * n / (n - f->n_parameter);
+        double *rest = malloc((size_t)n * sizeof *rest);
+        status = tsr_allocated(rest, err);
+        for (int i = 0; i < n && status == TSR_OK; i++)
+            rest[i] = w->saxs->intensity[i] - r->curve[i];
+        if (status == TSR_OK) {
+            f->longest_run = tsr_cormap_longest_run(n, rest);
+            f->cormap_p = tsr_cormap_p(n, f->longest_run);
+            tsr_profile_fit_set_noise(f, &w->saxs->noise);
+        }
+        free(rest);
+    }
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* Conclusions: which ensembles, whether they explain the data, convergence. */
+static void conclude(const work *w, const tsr_profile_result *fit,
+                     tsr_words *words)
+{
+    const row *best = &w->row[w->best];
+    double worst = 1.0, error = 0.0;
+    for (int r = 0; r < w->n_kind; r++)
+        if (w->row[r].probability > 0.01) {
+            worst = fmax(worst, w->row[r].rhat);
+            error = fmax(error, w->row[r].error);
+        }
+    tsr_words_add(words, "Most probable: %s (%.2f).", best->name,
+                  best->probability);
+    if (w->best > 0)
+        tsr_words_add(words,
+                      " The pool with equal weights is %.1f nat less probable.",
+                      best->log_z - w->row[0].log_z);
+    else
+        tsr_words_add(words, " No other weights are needed.");
+    tsr_words_add(words, "\n");
+    const double noise = fmax(1.0, fit->fit.noise);
+    if (fit->fit.reduced_chi2 > 1.5 * noise * noise || fit->fit.cormap_p < 0.01)
+        tsr_words_add(words,
+                      "No ensemble of this pool fits the data within their "
+                      "errors (reduced chi2 %.2f): the pool lacks "
+                      "conformations, or the data or the solvent model are "
+                      "wrong. Weights then make up for other errors.\n",
+                      fit->fit.reduced_chi2);
+    if (!(worst < 1.05) || !(error < 0.5))
+        tsr_words_add(words,
+                      "Not converged (R-hat %.3f, error of log Z %.2f nat): "
+                      "take more --draws.\n",
+                      worst, error);
+    else
+        tsr_words_add(words,
+                      "Converged: %d populations agree (R-hat %.3f, error of "
+                      "log Z %.2f nat).\n",
+                      N_GROUP, worst, error);
+}
+
+static tsr_status print_text(const work *w, const tsr_profile_result *fit,
+                             tsr_err *err)
+{
+    static const char *const name[] = {"c1", "c2", "noise s"};
+    double q[3];
+    tsr_words words;
+    fprintf(w->out, "pool of %d conformations, data %s: %d points\n\n",
+            w->curves.n, tsr_text_file_name(w->saxs->path), w->saxs->n);
+    print_rows(w, NULL);
+    fputs("chi2/N: the least of the draws. members: weights of their own; "
+          "copies: equal\nweights, as theta of maximum entropy\n\n",
+          w->out);
+    TSR_TRY(quantiles(w->n_draw, w->draw_rg, w->chosen, q, err));
+    fprintf(w->out, "over all ensembles, 5, 50, 95 %%: Rg %.2f %.2f %.2f A",
+            q[0], q[1], q[2]);
+    TSR_TRY(quantiles(w->n_draw, w->draw_d_max, w->chosen, q, err));
+    fprintf(w->out, ", mean D_max %.1f %.1f %.1f A", q[0], q[1], q[2]);
+    for (int p = 0; p < TSR_ENSEMBLE_PARAMETERS; p++)
+        if (w->curves.parameter[p].infer) {
+            TSR_TRY(parameter_interval(w, p, q, err));
+            fprintf(w->out, ", %s %.3g %.3g %.3g", name[p], q[0], q[1], q[2]);
+        }
+    fputs("\n\ngroups of similar curves\n", w->out);
+    print_classes(w, NULL, &w->group, w->centre, "group");
+    fputs("\nconformations of largest weight\n", w->out);
+    print_classes(w, NULL, &w->member, w->ranking, "member");
+    fputc('\n', w->out);
+    tsr_words_begin(&words);
+    conclude(w, fit, &words);
+    return tsr_words_print(&words, w->out, 0, "", err);
+}
+
+static void put_bins(tsr_json *j, const char *key, const classes *c,
+                     const double range[2])
+{
+    tsr_json_object(j, key);
+    tsr_json_members(j, "from %g to %g", range[0], range[1]);
+    tsr_json_array(j, "pool");
+    for (int i = 0; i < c->n; i++)
+        tsr_json_integer(j, NULL, c->size[i]);
+    tsr_json_close(j);
+    tsr_json_numbers(j, "weight", c->n, c->mean);
+    tsr_json_numbers(j, "q5", c->n, c->low);
+    tsr_json_numbers(j, "q95", c->n, c->high);
+    tsr_json_close(j);
+}
+
+static tsr_status print_json(const work *w, const tsr_profile_result *fit,
+                             tsr_err *err)
+{
+    static const char *const name[] = {"c1", "c2", "noise_scale"};
+    tsr_json j = {.out = w->out, .digits = 9};
+    double q[3];
+    tsr_words words;
+    tsr_json_object(&j, NULL);
+    tsr_json_members(&j,
+                     "conformations %d data %s n_points %d axes %d "
+                     "curves_per_second %g most_probable %s chi2 %g "
+                     "reduced_chi2 %g cormap_p %g",
+                     w->curves.n, w->saxs->path, w->saxs->n, w->curves.n_dim,
+                     w->curves.n / w->seconds, w->row[w->best].name,
+                     fit->fit.chi2, fit->fit.reduced_chi2, fit->fit.cormap_p);
+    tsr_json_array(&j, "ensembles");
+    print_rows(w, &j);
+    tsr_json_close(&j);
+    TSR_TRY(quantiles(w->n_draw, w->draw_rg, w->chosen, q, err));
+    put_interval(&j, "rg", q);
+    TSR_TRY(quantiles(w->n_draw, w->draw_d_max, w->chosen, q, err));
+    put_interval(&j, "d_max", q);
+    for (int p = 0; p < TSR_ENSEMBLE_PARAMETERS; p++) {
+        TSR_TRY(parameter_interval(w, p, q, err));
+        put_interval(&j, name[p], q);
+    }
+    tsr_json_array(&j, "groups");
+    print_classes(w, &j, &w->group, w->centre, "group");
+    tsr_json_close(&j);
+    tsr_json_array(&j, "conformations_of_largest_weight");
+    print_classes(w, &j, &w->member, w->ranking, "member");
+    tsr_json_close(&j);
+    put_bins(&j, "rg_distribution", &w->by_rg, w->range[0]);
+    put_bins(&j, "d_max_distribution", &w->by_d_max, w->range[1]);
+    tsr_words_begin(&words);
+    conclude(w, fit, &words);
+    TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
+    tsr_json_close(&j);
+    return TSR_OK;
+}
+
+/* ---- files ---- */
+
+#define MARK "# tessera pool"
+
+static const char members_remark[] = "tessera: members of an ensemble";
+
+enum { N_TARGET = 8 };
+
+/* The files of the folder, and what tells those of tessera. */
+static const struct {
+    const char *name, *begins, *holds;
+} target[N_TARGET] = {{"weights.tsv", MARK, NULL},
+                      {"draws.tsv", MARK, NULL},
+                      {"ensemble.fit", "# SAXS profile:", ", by tessera\n"},
+                      {"ensemble.svg", "<svg", TSR_SVG_MARK},
+                      {"distribution.svg", "<svg", TSR_SVG_MARK},
+                      {"distribution.csv", "panel,", NULL},
+                      {"members.pdb", "REMARK 999 tessera: ", NULL},
+                      {"pool.json", "{", "\"conformations\""}};
+
+/* Makes the folder, and checks before the computation that its files may be
+ * written. */
+static tsr_status check_folder(const work *w, const tsr_args *args,
+                               tsr_err *err)
+{
+    const options *o = w->o;
+    struct stat info;
+    if (o->output == NULL)
+        return TSR_OK;
+    const tsr_file_target rule = {.maker = "pool",
+                                  .n_input = args->n,
+                                  .input = args->argument,
+                                  .is_forced = o->force};
+    if (mkdir(o->output, 0777) != 0 &&
+        (stat(o->output, &info) != 0 || !S_ISDIR(info.st_mode)))
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
+                        o->output, strerror(errno));
+    for (int i = 0; i < N_TARGET; i++)
+        TSR_TRY(tsr_file_check_target(
+            &rule, tsr_path_in(o->output, target[i].name).text,
+            target[i].begins, target[i].holds, err));
+    return TSR_OK;
+}
+
+static tsr_status write_weights(const work *w, tsr_err *err)
+{
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->o->output, "weights.tsv").text,
+                           err));
+    fputs(MARK ": mean weights over all ensembles\n"
+               "conformation\tfrom\trg\td_max\tgroup\tweight\n",
+          to.out);
+    for (int i = 0; i < w->curves.n; i++) {
+        char text[256];
+        fprintf(to.out, "%d\t%s\t%.3f\t%.2f\t%d\t%.6g\n", i,
+                label_of(w, i, text), w->rg[i], w->d_max[i], w->group.of[i] + 1,
+                w->mean[i]);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* The draws, with their members as conformation:weight. */
+static tsr_status write_draws(const work *w, tsr_err *err)
+{
+    tsr_file_writer to;
+    TSR_TRY(
+        tsr_file_begin(&to, tsr_path_in(w->o->output, "draws.tsv").text, err));
+    fputs(MARK ": draws of the posterior over all ensembles\n"
+               "ensemble\tlog_lik\tchi2\trg\td_max\tc1\tc2\tnoise_scale\t"
+               "scale\tbackground\tmembers\n",
+          to.out);
+    for (int i = 0; i < w->n_draw; i++) {
+        const int at = w->chosen[i], r = at / w->n_draw;
+        const tsr_ensemble_sample *s = &w->sample[r];
+        const tsr_ensemble_draw *d = draw_at(w, at);
+        const int k = s->kind.n_member, first = at % w->n_draw * k;
+        fprintf(to.out,
+                "%s\t%.6g\t%.6g\t%.3f\t%.2f\t%.5f\t%.5f\t%.5f\t%.6g\t%.6g\t",
+                w->row[r].name, d->log_lik, d->chi2, w->draw_rg[at],
+                w->draw_d_max[at], d->theta[TSR_C1], d->theta[TSR_C2],
+                exp(d->theta[TSR_ENSEMBLE_LOG_S]), d->scale, d->background);
+        for (int j = first; j < first + k; j++)
+            fprintf(to.out, "%s%d:%.5g", j > first ? " " : "", s->member[j],
+                    s->weight[j]);
+        fputc('\n', to.out);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+static void add_panel(tsr_figure *f, const work *w, const char *title,
+                      const classes *c, const double range[2])
+{
+    double x[2 * N_BIN], low[2 * N_BIN], high[2 * N_BIN], mean[2 * N_BIN];
+    double pool[2 * N_BIN];
+    for (int i = 0; i < 2 * N_BIN; i++) { /* steps */
+        const int g = i / 2;
+        x[i] = range[0] + (range[1] - range[0]) * ((i + 1) / 2) / N_BIN;
+        low[i] = c->low[g], high[i] = c->high[g], mean[i] = c->mean[g];
+        pool[i] = (double)c->size[g] / w->curves.n;
+    }
+    tsr_figure_panel(f, title, 0, 220);
+    tsr_figure_layer(f, TSR_LAYER_BAND, "weight, middle 90 %", TSR_COLOUR_ERROR,
+                     2 * N_BIN, x, low, high);
+    tsr_figure_layer(f, TSR_LAYER_LINE, "mean weight", TSR_COLOUR_MODEL,
+                     2 * N_BIN, x, mean, NULL);
+    tsr_figure_layer(f, TSR_LAYER_DASHES, "the pool", TSR_COLOUR_DATA,
+                     2 * N_BIN, x, pool, NULL);
+}
+
+static tsr_status write_distribution(const work *w, tsr_err *err)
+{
+    tsr_figure f = tsr_figure_new("distribution", "Rg of the ensembles",
+                                  "Rg (\xc3\x85)", 650);
+    add_panel(&f, w, "share", &w->by_rg, w->range[0]);
+    tsr_status status = tsr_figure_finish(&f, err);
+    TSR_THEN(status,
+             tsr_figure_write_svg(
+                 &f, tsr_path_in(w->o->output, "distribution.svg").text, err));
+    TSR_THEN(status,
+             tsr_figure_write_csv(
+                 &f, tsr_path_in(w->o->output, "distribution.csv").text, err));
+    tsr_figure_clear(&f);
+    return status;
+}
+
+/* The members of a draw, each conformation once, heaviest first. */
+static tsr_status write_members(const work *w, int which, tsr_err *err)
+{
+    const tsr_ensemble_sample *s = &w->sample[w->best];
+    const int k = s->kind.n_member, n = w->curves.n;
+    tsr_pool pool = {0};
+    double *weight, (*xyz)[3];
+    size_t *order;
+    tsr_file_writer to = {.out = NULL};
+    int number = 0;
+    size_t most = 0;
+    for (int f = 0; f < w->n_file; f++)
+        if ((size_t)w->file[f].atoms->n_atom > most)
+            most = (size_t)w->file[f].atoms->n_atom;
+    tsr_pool_array(&pool, weight, n);
+    tsr_pool_array(&pool, order, n);
+    tsr_pool_array(&pool, xyz, most);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status,
+             tsr_file_begin(&to, tsr_path_in(w->o->output, "members.pdb").text,
+                            err));
+    for (int j = which * k; j < (which + 1) * k && status == TSR_OK; j++)
+        weight[s->member[j]] -= s->weight[j];
+    if (status == TSR_OK)
+        gsl_sort_index(order, weight, 1, (size_t)n);
+    for (int i = 0; i < n && status == TSR_OK && weight[order[i]] < 0.0; i++) {
+        int model;
+        char text[256], label[300];
+        tsr_model_atoms list = {.n_atom = 0};
+        const tsr_map_models *m = find_model(w, (int)order[i], &model);
+        const tsr_model_spec spec = {
+            .format = TSR_MODEL_PDB, .name = "members", .atoms = &list};
+        snprintf(label, sizeof label, "weight %.4f, conformation %d: %s",
+                 -weight[order[i]], (int)order[i],
+                 label_of(w, (int)order[i], text));
+        status = tsr_map_models_list(m, &list, err);
+        TSR_THEN(status, tsr_map_models_frame(m, model, xyz, err));
+        if (status == TSR_OK && number == 0)
+            tsr_model_begin(&spec, members_remark, to.out);
+        TSR_THEN(status, tsr_model_write(&spec, ++number, label,
+                                         (const double(*)[3])xyz, to.out, err));
+    }
+    if (status == TSR_OK)
+        fputs("END\n", to.out);
+    status = tsr_file_end(&to, status, err);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+static tsr_status write_files(work *w, const tsr_profile_result *fit, int which,
+                              tsr_err *err)
+{
+    tsr_file_writer to;
+    FILE *out = w->out;
+    TSR_TRY(write_weights(w, err));
+    TSR_TRY(write_draws(w, err));
+    TSR_TRY(write_distribution(w, err));
+    if (w->best > 0)
+        TSR_TRY(write_members(w, which, err));
+    TSR_TRY(
+        tsr_profile_write_fit(tsr_path_in(w->o->output, "ensemble.fit").text,
+                              fit->structure.path, w->saxs, fit, w->log, err));
+    TSR_TRY(
+        tsr_file_begin(&to, tsr_path_in(w->o->output, "pool.json").text, err));
+    w->out = to.out;
+    const tsr_status status = print_json(w, fit, err);
+    w->out = out;
+    return tsr_file_end(&to, status, err);
+}
+
+/* ---- the command ---- */
+
+static tsr_status infer(work *w, tsr_err *err)
+{
+    tsr_profile_result fit = {.n_comp = 0};
+    int which;
+    TSR_TRY(tsr_ensemble_run(&w->curves, w->n_kind, w->sample,
+                             (uint64_t)w->o->seed, w->n_thread, &w->pool, err));
+    TSR_TRY(weigh_rows(w, err));
+    TSR_TRY(measure_members(w, err));
+    TSR_TRY(bin(w, w->rg, &w->by_rg, w->range[0], err));
+    TSR_TRY(bin(w, w->d_max, &w->by_d_max, w->range[1], err));
+    tsr_status status = best_fit(w, &fit, &which, err);
+    if (w->o->output != NULL)
+        TSR_THEN(status, write_files(w, &fit, which, err));
+    TSR_THEN(status,
+             w->o->json ? print_json(w, &fit, err) : print_text(w, &fit, err));
+    tsr_profile_result_clear(&fit);
+    return status;
+}
+
+static tsr_status run_pool(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    work *w = calloc(1, sizeof *w);
+    TSR_TRY(tsr_allocated(w, err));
+    w->o = args->options;
+    w->out = out;
+    w->log = log;
+    tsr_status status = make_settings(w, args, err);
+    TSR_THEN(status, check_folder(w, args, err));
+    TSR_THEN(status, make_pool(w, args, err));
+    TSR_THEN(status, infer(w, err));
+    for (int k = 0; k < w->n_operator; k++)
+        free(w->operator[k]);
+    for (int f = 0; f < w->n_file; f++)
+        tsr_map_models_clear(&w->file[f]);
+    tsr_profile_maker_free(w->maker);
+    tsr_pool_clear(&w->curves.pool);
+    tsr_saxs_free(w->saxs);
+    tsr_pool_clear(&w->pool);
+    free(w);
+    return status;
+}
+
+const tsr_command tsr_command_pool = {
+    .name = "pool",
+    .doc = "weights of given conformations, with their uncertainty, by a curve",
+    .arguments = "STRUCTURE...",
+    .options = fields,
+    .size = sizeof(options),
+    .about =
+        "A pool is all models of all files (PDB, mmCIF), the frames of a "
+        "trajectory, or the draws of a run (its folder), such as one with "
+        "--prior-only. The posterior is over ensembles of its conformations: "
+        "few members with weights of their own, or many copies with equal "
+        "weights, which is maximum entropy. The evidence says how many members "
+        "or copies the data ask for; weights, Rg and D_max come with 90 % "
+        "intervals (docs/pools.md).",
+    .run = run_pool};
