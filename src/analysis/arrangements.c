@@ -207,9 +207,11 @@ typedef struct {
     int *point;           /* [n_point] residue of each point */
     double *distance;     /* [n][n] distances between the frames of one state */
     int *group;           /* [n] number of each frame's group in its state */
-    int n_chain, n_draw;
-    const double *chi2; /* [n_chain][n_draw]; NULL: not known */
-    int last_chain;     /* largest chain number of the run */
+    const tsr_model_atoms *atoms;
+    tsr_draw_values values;
+    int last_chain; /* largest chain number of the run */
+    int *domain;    /* [n_residue] domain of each residue; -1: no domain */
+    int *near;      /* [n_residue] members in which a residue is in contact */
 } job;
 
 /* ---- superposition ---- */
@@ -343,10 +345,14 @@ static void choose_points(job *j)
                                      (N_POINT - 1)];
 }
 
+static const float *ca_of(const job *j, int i)
+{
+    return j->ca + (size_t)i * 3 * (size_t)j->n_residue;
+}
+
 static double rms_distance(const job *j, int a, int b)
 {
-    const float *x = j->ca + (size_t)a * 3 * (size_t)j->n_residue;
-    const float *y = j->ca + (size_t)b * 3 * (size_t)j->n_residue;
+    const float *x = ca_of(j, a), *y = ca_of(j, b);
     double sum = 0.0;
     for (int i = 0; i < j->n_point; i++)
         for (int k = 0; k < 3; k++) {
@@ -393,20 +399,96 @@ static int find_representative(const job *j, int first, int n, int g,
     return best;
 }
 
-/* Mean chi2 over the draws of a group. */
-static double mean_chi2(const job *j, int first, int n, int g)
+/* The distance of rms_distance between frame i and the first conformation. */
+static double distance_from_start(const job *j, int i)
 {
+    double sum = 0.0, x[3];
+    for (int p = 0; p < j->n_point; p++) {
+        for (int k = 0; k < 3; k++)
+            x[k] = (double)ca_of(j, i)[3 * j->point[p] + k];
+        sum += tsr_vec3_distance2(x, j->start[j->point[p]]);
+    }
+    return sqrt(sum / j->n_point);
+}
+
+/* Mean of value [n_chain][n_draw] over the draws of a group. */
+static double mean_value(const job *j, const double *value, int first, int n,
+                         int g)
+{
+    const tsr_draw_values *v = &j->values;
     double sum = 0.0;
     long count = 0;
-    for (int a = first; a < first + n && j->chi2 != NULL; a++) {
+    for (int a = first; a < first + n && value != NULL; a++) {
         const tsr_drawn_frame *f = &j->frame[j->at[a]];
-        if (j->group[a] == g && f->chain < j->n_chain && f->draw < j->n_draw) {
+        if (j->group[a] == g && f->chain < v->n_chain && f->draw < v->n_draw) {
             sum +=
-                j->chi2[(size_t)f->chain * (size_t)j->n_draw + (size_t)f->draw];
+                value[(size_t)f->chain * (size_t)v->n_draw + (size_t)f->draw];
             count++;
         }
     }
     return sum / (double)count;
+}
+
+/* Standard error of the share of group g, from the spread of its shares in the
+ * groups of chains, which started independently. */
+static double share_error(const job *j, int first, int n, int g)
+{
+    const int n_chain = j->last_chain + 1;
+    const int n_group = j->values.n_group > 0 ? j->values.n_group : n_chain;
+    double mean = 0.0, square = 0.0;
+    for (int k = 0; k < n_group; k++) {
+        int all = 0, own = 0;
+        for (int a = first; a < first + n; a++)
+            if ((long)j->frame[j->at[a]].chain * n_group / n_chain == k) {
+                all++;
+                own += j->group[a] == g;
+            }
+        const double share = (double)own / all;
+        mean += share / n_group;
+        square += share * share / n_group;
+    }
+    return sqrt(fmax(square - mean * mean, 0.0) / (n_group - 1.0));
+}
+
+static int are_in_contact(const job *j, const float *x, int a, int b)
+{
+    const double contact_ang = 10.0;
+    double d2 = 0.0;
+    if (j->atoms->atom[j->atoms->ca[a]].chain ==
+            j->atoms->atom[j->atoms->ca[b]].chain ||
+        (j->domain[a] >= 0 && j->domain[a] == j->domain[b]))
+        return 0;
+    for (int k = 0; k < 3; k++)
+        d2 += pow((double)(x[3 * a + k] - x[3 * b + k]), 2.0);
+    return d2 < contact_ang * contact_ang;
+}
+
+/* Lists the residues that are in contact in half or more of the members of
+ * group g; of many members, of some. */
+static tsr_status list_contacts(job *j, int first, int n, int g, int n_member,
+                                tsr_domain *out, tsr_err *err)
+{
+    enum { MOST_MEMBERS = 40 };
+    const int step = (n_member + MOST_MEMBERS - 1) / MOST_MEMBERS;
+    int seen = 0, used = 0;
+    memset(j->near, 0, (size_t)j->n_residue * sizeof *j->near);
+    for (int i = first; i < first + n; i++) {
+        if (j->group[i] != g || seen++ % step != 0)
+            continue;
+        used++;
+        for (int a = 0; a < j->n_residue; a++) {
+            int b = 0;
+            while (b < j->n_residue && !are_in_contact(j, ca_of(j, i), a, b))
+                b++;
+            j->near[a] += b < j->n_residue;
+        }
+    }
+    tsr_pool_array(&j->out->pool, out->residue, j->n_residue + 1);
+    TSR_TRY(tsr_pool_check(&j->out->pool, err));
+    for (int a = 0; a < j->n_residue; a++)
+        if (2 * j->near[a] >= used)
+            out->residue[out->n_residue++] = a;
+    return TSR_OK;
 }
 
 /* Number of the half of the chains, 0 or 1, to which conformation i belongs. */
@@ -417,8 +499,8 @@ static int half_of(const job *j, int i)
 
 /* Adds group g to the result. count [2]: members in the halves. n_half [2]:
  * conformations in the halves. */
-static void add_group(job *j, int first, int n, int g, const int *count,
-                      const int *n_half)
+static tsr_status add_group(job *j, int first, int n, int g, const int *count,
+                            const int *n_half, tsr_err *err)
 {
     tsr_arrangement *item = &j->out->item[j->out->n++];
     const int at = find_representative(j, first, n, g, &item->spread);
@@ -430,9 +512,14 @@ static void add_group(job *j, int first, int n, int g, const int *count,
     item->frame = j->at[at];
     item->chain = f->chain;
     item->draw = f->draw;
-    item->chi2 = mean_chi2(j, first, n, g);
+    item->error = share_error(j, first, n, g);
+    item->chi2 = mean_value(j, j->values.chi2, first, n, g);
+    item->rg = mean_value(j, j->values.rg, first, n, g);
+    item->from_start = distance_from_start(j, at);
     item->mirror_of = item->alike = -1;
     item->discrepancy = (double)NAN;
+    return list_contacts(j, first, n, g, count[0] + count[1], &item->contact,
+                         err);
 }
 
 /* Groups the frames first .. first + n - 1 of one state. */
@@ -455,7 +542,7 @@ static tsr_status group_state(job *j, int first, int n, tsr_err *err)
         for (int a = 0; a < n; a++)
             count[half_of(j, first + a)] += j->group[first + a] == g;
         if (g < TSR_MOST_ARRANGEMENTS)
-            add_group(j, first, n, g, count, n_half);
+            TSR_TRY(add_group(j, first, n, g, count, n_half, err));
         o->n_main[s] += cumulative < main_share;
         cumulative += (double)(count[0] + count[1]) / n;
         o->overlap[s] +=
@@ -565,10 +652,17 @@ static tsr_status find_arrangements(job *j, tsr_err *err)
     tsr_pool_array(&j->pool, j->point, n_domain * N_POINT);
     tsr_pool_array(&j->pool, j->distance, j->n * j->n);
     tsr_pool_array(&j->pool, j->group, j->n);
+    tsr_pool_array(&j->pool, j->domain, j->n_residue);
+    tsr_pool_array(&j->pool, j->near, j->n_residue);
     tsr_pool_array(&o->pool, o->displacement, n_domain * MOST_STATES);
     tsr_pool_array(&o->pool, o->item, MOST_STATES * TSR_MOST_ARRANGEMENTS);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     TSR_TRY(tsr_pool_check(&o->pool, err));
+    for (int r = 0; r < j->n_residue; r++)
+        j->domain[r] = -1;
+    for (int k = 0; k < n_domain; k++)
+        for (int r = 0; r < o->domains->domain[k].n_residue; r++)
+            j->domain[o->domains->domain[k].residue[r]] = k;
     choose_points(j);
     superpose(j);
     for (int from = 0, to; from < j->n && o->n_state < MOST_STATES; from = to) {
@@ -582,18 +676,18 @@ static tsr_status find_arrangements(job *j, tsr_err *err)
 }
 
 tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
-                                 double threshold_ang, int n_chain, int n_draw,
-                                 const double *chi2, tsr_arrangements **out,
-                                 tsr_err *err)
+                                 double threshold_ang,
+                                 const tsr_draw_values *values,
+                                 tsr_arrangements **out, tsr_err *err)
 {
     job j = {.n_residue = tsr_frames_atoms(frames)->n_residue,
-             .n_chain = n_chain,
-             .n_draw = n_draw,
-             .chi2 = chi2,
+             .atoms = tsr_frames_atoms(frames),
              .out = calloc(1, sizeof *j.out)};
     tsr_arrangements *o = j.out;
     *out = NULL;
     TSR_TRY(tsr_allocated(o, err));
+    if (values != NULL)
+        j.values = *values;
     tsr_status status = choose_frames(&j, frames, err);
     TSR_THEN(status, tsr_domains_from_ca(j.n, j.n_residue, j.ca,
                                          (const double(*)[3])j.start,

@@ -23,22 +23,29 @@ enum { TSR_MOST_ARRANGEMENTS = 8 /* reported arrangements of a state */ };
 
 /* A group of similar conformations of one state. */
 typedef struct {
-    int state;      /* number in an ensemble, from 1; 0: the run has one
-                       state */
-    double share;   /* share among the state's draws */
-    double half[2]; /* share among the state's draws in the first and in the
-                       second half of the chains */
-    double spread;  /* Angstrom, rms distance of the members to the
-                       representative */
-    int frame;      /* representative, the member with the least mean distance
-                       to the others: number in tsr_frames_list */
-    int chain;      /* chain of the representative */
-    long draw;      /* draw of the representative */
-    double chi2;    /* mean over the members' draws; NaN: not known */
-    int mirror_of;  /* number of an arrangement of the same state with a similar
-                       mirror image; -1: none */
-    int alike;      /* number of an arrangement of the same state with a similar
-                       outline; -1: none */
+    int state;       /* number in an ensemble, from 1; 0: the run has one
+                        state */
+    double share;    /* share among the state's draws */
+    double error;    /* standard error of the share, from groups of chains; NaN:
+                        fewer than two groups */
+    double half[2];  /* share among the state's draws in the first and in the
+                        second half of the chains */
+    double spread;   /* Angstrom, rms distance of the members to the
+                        representative */
+    int frame;       /* representative, the member with the least mean distance
+                        to the others: number in tsr_frames_list */
+    int chain;       /* chain of the representative */
+    long draw;       /* draw of the representative */
+    double chi2, rg; /* means over the members' draws; NaN: not known */
+    double from_start;  /* Angstrom, rms distance of the representative to the
+                           first conformation, as between conformations */
+    tsr_domain contact; /* residues at the interface of chains that move
+                           against each other: in half of the members or more
+                           within 10 Angstrom, from CA to CA */
+    int mirror_of; /* number of an arrangement of the same state with a similar
+                      mirror image; -1: none */
+    int alike;     /* number of an arrangement of the same state with a similar
+                      outline; -1: none */
     double discrepancy; /* normalised discrepancy of this pair of arrangements;
                            NaN: mirror_of and alike are -1 */
 } tsr_arrangement;
@@ -68,6 +75,13 @@ typedef struct {
     tsr_arrangement *item; /* [n] */
 } tsr_arrangements;
 
+/* Values of the draws, [n_chain][n_draw]; NULL: not known. n_group: groups of
+ * consecutive chains that started independently; 0: each chain is a group. */
+typedef struct {
+    int n_chain, n_draw, n_group;
+    double *chi2, *rg;
+} tsr_draw_values;
+
 /* Default of threshold_ang, Angstrom. */
 extern const double tsr_arrangements_threshold;
 
@@ -75,14 +89,14 @@ extern const double tsr_arrangements_threshold;
  * fixed          in   number of a domain from 0, as in tsr_domains_make; -1:
  *                     the largest domain
  * threshold_ang  in   mean distance above which groups stay apart, Angstrom
- * chi2           in   [n_chain][n_draw] of the draws; NULL: not known
+ * values         in   of the draws; NULL: not known
  * *out           out  NULL where no two domains move against each other
  * Errors: TSR_E_USAGE (no such domain), those of tsr_frames_read,
  * TSR_E_NOMEM. */
 tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
-                                 double threshold_ang, int n_chain, int n_draw,
-                                 const double *chi2, tsr_arrangements **out,
-                                 tsr_err *err);
+                                 double threshold_ang,
+                                 const tsr_draw_values *values,
+                                 tsr_arrangements **out, tsr_err *err);
 void tsr_arrangements_free(tsr_arrangements *arrangements);
 
 /* Algorithms that know nothing of domains. */

@@ -535,8 +535,11 @@ void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
         for (j = i; j + 1 < domain->n_residue && r[j + 1] == r[j] + 1 &&
                     atoms->atom[atoms->ca[r[j + 1]]].chain == first->chain;)
             j++;
-        used += (size_t)snprintf(text + used, size - used, "%s%c:%d-%d",
-                                 i > 0 ? ", " : "", first->chain, first->number,
-                                 atoms->atom[atoms->ca[r[j]]].number);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%c:%d",
+                             i > 0 ? ", " : "", first->chain, first->number);
+        if (j > i && used < size)
+            used += (size_t)snprintf(text + used, size - used, "-%d",
+                                     atoms->atom[atoms->ca[r[j]]].number);
     }
 }

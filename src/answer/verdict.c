@@ -778,6 +778,7 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     TSR_TRY(tsr_allocated(v, err));
     v->pool = pool;
     v->has_data = run->has_data;
+    v->is_docked = run->has_config && run->config.structure.contacts > 0;
     v->n_state = count_states(summary);
     v->rg = value_of(summary, "rg");
     v->d_max = value_of(summary, "d_max");
@@ -1031,12 +1032,31 @@ static void write_size(const tsr_verdict *v, tsr_words *w)
     write_conflicts(v, w);
 }
 
+enum { INTERFACE_SIZE = 1024 };
+
+/* The placements of docked chains: a sentence for each arrangement. */
+static void write_interface(const tsr_verdict *v, const tsr_arrangement *item,
+                            int number, tsr_words *w)
+{
+    char name[INTERFACE_SIZE];
+    tsr_domain_name(v->atoms, &item->contact, sizeof name, name);
+    tsr_words_add(w, "\n%d: %.0f", number, 100.0 * item->share);
+    if (isfinite(item->error))
+        tsr_words_add(w, " +- %.0f", 100.0 * item->error);
+    tsr_words_add(
+        w,
+        " %%, chi2 %.3g, Rg %.1f, spread %.0f, %.0f Angstrom from the "
+        "start; interface %s",
+        item->chi2, item->rg, item->spread, item->from_start, name);
+}
+
 /* The main arrangements of one state: shares and chi2. */
 static void write_state(const tsr_verdict *v, int s, tsr_words *w)
 {
     const tsr_arrangements *a = v->arrangements;
     const int state = a->n_state > 1 ? s + 1 : 0;
-    const int n_main = a->n_main[s], most_shown = 4;
+    const int n_main = a->n_main[s];
+    const int most_shown = v->is_docked ? TSR_MOST_ARRANGEMENTS : 4;
     int n = 0;
     if (s > 0)
         tsr_words_add(w, " ");
@@ -1057,6 +1077,10 @@ static void write_state(const tsr_verdict *v, int s, tsr_words *w)
     for (int i = 0; i < a->n && n < most_shown && n < n_main; i++) {
         if (state > 0 && a->item[i].state != state)
             continue;
+        if (v->is_docked) {
+            write_interface(v, &a->item[i], ++n, w);
+            continue;
+        }
         tsr_words_add(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
                       100.0 * a->item[i].share);
         if (isfinite(a->item[i].chi2))
@@ -1323,14 +1347,22 @@ static void put_domains(tsr_json *j, const tsr_verdict *v)
     tsr_json_close(j);
 }
 
-static void put_arrangement(tsr_json *j, const tsr_arrangement *item)
+static void put_arrangement(tsr_json *j, const tsr_verdict *v,
+                            const tsr_arrangement *item)
 {
+    char name[INTERFACE_SIZE];
     tsr_json_object(j, NULL);
     if (item->state > 0)
         tsr_json_integer(j, "state", item->state);
     tsr_json_members(j, "share %g spread %g chi2 %g chain %d draw %ld",
                      item->share, item->spread, item->chi2, item->chain,
                      item->draw);
+    tsr_json_members(j, "error %g rg %g from_start %g", item->error, item->rg,
+                     item->from_start);
+    if (item->contact.n_residue > 0 && v->atoms != NULL) {
+        tsr_domain_name(v->atoms, &item->contact, sizeof name, name);
+        tsr_json_text(j, "interface", name);
+    }
     if (item->mirror_of >= 0)
         tsr_json_integer(j, "mirror_of", item->mirror_of);
     if (item->alike >= 0)
@@ -1356,7 +1388,7 @@ static void put_arrangements(tsr_json *j, const tsr_verdict *v)
                          a->n_main[s]);
     tsr_json_members(j, "] largest[");
     for (int i = 0; i < a->n; i++)
-        put_arrangement(j, &a->item[i]);
+        put_arrangement(j, v, &a->item[i]);
     tsr_json_members(j, "] }");
 }
 

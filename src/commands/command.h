@@ -208,6 +208,7 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
 /* What tessera init MODEL [CURVE]... needs. */
 typedef struct {
     const char *model, *output, *pae, *picture; /* NULL: not given */
+    tsr_strings dock;                           /* chains to be docked */
     int force, json;
     const tsr_curves *curves;
 } tsr_init_job;

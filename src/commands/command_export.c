@@ -174,7 +174,7 @@ static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
                                     tsr_err *err)
 {
     tsr_arrangements *a = NULL;
-    TSR_TRY(tsr_arrangements_make(frames, -1, threshold, 0, 0, NULL, &a, err));
+    TSR_TRY(tsr_arrangements_make(frames, -1, threshold, NULL, &a, err));
     if (a == NULL)
         return tsr_fail(
             err, TSR_E_DATA,

@@ -265,6 +265,56 @@ static int can_bend(const work *w)
             w->parts->flexible.n == 0);
 }
 
+static int is_docked(const work *w, const char *chain)
+{
+    int found = 0;
+    for (int k = 0; k < w->job->dock.n; k++)
+        found |= strcmp(w->job->dock.item[k], chain) == 0;
+    return found;
+}
+
+/* Refuses names of chains that the model does not have. */
+static tsr_status check_docked(const work *w, tsr_err *err)
+{
+    const tsr_structure *s = w->structure;
+    const tsr_strings *dock = &w->job->dock;
+    int n_found = 0;
+    for (int i = 0; i < s->n_residue; i = chain_last(w, i) + 1)
+        n_found += is_docked(w, s->residue[i].chain);
+    if (dock->n > 0 && (n_found < dock->n || n_found == s->n_chain))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--dock: the model has %d protein chain%s, %d of them "
+                        "named; name different chains of it, and leave one "
+                        "that stays",
+                        s->n_chain, s->n_chain == 1 ? "" : "s", n_found);
+    return TSR_OK;
+}
+
+/* Prints which chains move as a whole. Real interfaces have more contacts than
+ * the least number, which only keeps chains from grazing each other. */
+static void print_docked(const work *w, FILE *out)
+{
+    const tsr_structure *s = w->structure;
+    fputs("  bodies: atoms # interfaces as tight as real ones are rare among "
+          "random\n                # placements, from which the error of bodies "
+          "is learnt\n",
+          out);
+    for (int i = 0; i < s->n_residue && w->parts->flexible.n == 0;
+         i = chain_last(w, i) + 1) {
+        fputs(i == 0 ? "  rigid: [" : ", ", out);
+        write_quoted(out, s->residue[i].chain);
+    }
+    fputs(w->parts->flexible.n == 0 ? "]\n" : "", out);
+    for (int k = 0; k < w->job->dock.n; k++) {
+        fputs(k == 0 ? "  mobile: [" : ", ", out);
+        write_quoted(out, w->job->dock.item[k]);
+    }
+    fputs("] # start in random places, and move as a whole\n  contacts: 5 # "
+          "least number of pairs of bodies within 6.5 Angstrom that\n"
+          "              # join a mobile chain to the others\n",
+          out);
+}
+
 static void print_structure(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
@@ -273,17 +323,19 @@ static void print_structure(const work *w, FILE *out)
               out);
         return;
     }
-    if (p->flexible.n == 0)
+    if (w->job->dock.n > 0)
+        print_docked(w, out);
+    if (p->flexible.n == 0 && w->job->dock.n == 0)
         fputs("  frozen: true # one compact part does not move; inferred are "
               "hydration,\n              # scale, background and noise\n",
               out);
-    else
+    else if (p->flexible.n > 0)
         print_flexible(w, out);
-    if (p->fixed.n > 0)
+    if (p->fixed.n > 0 && w->job->dock.n == 0)
         fputs("  fixed: # these parts keep their place; a loop joins two of "
               "one chain\n",
               out);
-    for (int k = 0; k < p->fixed.n; k++) {
+    for (int k = 0; k < p->fixed.n && w->job->dock.n == 0; k++) {
         if (!is_of_subunit(w, p->fixed.item[k]))
             continue;
         fputs("    - ", out);
@@ -419,6 +471,7 @@ static void print_json(const work *w, FILE *out)
     else
         tsr_json_texts(&j, "flexible", p->flexible.n, p->flexible.item);
     tsr_json_texts(&j, "fixed", p->fixed.n, p->fixed.item);
+    tsr_json_texts(&j, "docked", w->job->dock.n, w->job->dock.item);
     tsr_json_texts(&j, "warnings", p->n_note, p->note);
     tsr_json_close(&j);
 }
@@ -864,7 +917,7 @@ static void report_parts(const work *w, tsr_log *log)
 static tsr_status find_symmetry(work *w, tsr_err *err)
 {
     const int n_turning = w->parts->flexible.n - w->parts->n_strand;
-    if (w->structure->n_chain < 2 || n_turning == 0 || can_bend(w) ||
+    if (w->structure->n_chain < 2 || n_turning == 0 || w->job->dock.n > 0 || can_bend(w) ||
         w->parts->n_strand > 0 || w->curves->data->map != NULL)
         return TSR_OK;
     TSR_TRY(tsr_structure_read_symmetric(w->job->model, "auto", &w->symmetric,
@@ -881,9 +934,11 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(name_picture(w, err));
     TSR_TRY(check_targets(w, err));
     TSR_TRY(tsr_structure_read_any(w->job->model, &w->structure, err));
+    TSR_TRY(check_docked(w, err));
     TSR_TRY(tsr_parts_find_with_pae(w->structure, w->job->pae,
-                                    (tsr_parts_choices){.rigid = NULL}, log,
-                                    &w->parts, &w->pae, err));
+                                    (tsr_parts_choices){
+                                        .no_loops = w->job->dock.n > 0},
+                                    log, &w->parts, &w->pae, err));
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(find_symmetry(w, err));
     if (w->structure->n_residue == 0)
@@ -912,6 +967,7 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
 
 typedef struct {
     char *output, *pae, *picture;
+    tsr_strings dock;
     tsr_data_options data;
     int force, json;
 } options;
@@ -927,6 +983,10 @@ static const tsr_field fields[] = {
                   "3; default: the file next to the model, if there is one"),
     TSR_FIELD(STRING, "picture", options, picture, .argument = "SVG",
               .doc = "output file of the picture"),
+    TSR_FIELD(STRINGS, "dock", options, dock, .argument = "CHAIN",
+              .doc = "chain that is docked to the others: the interface is not "
+                     "known, and the place of the chain in the file does not "
+                     "matter; may be repeated (docs/docking.md)"),
     TSR_OPTIONS_DATA(options),
     TSR_OPTION_FORCE(options),
     TSR_OPTION_JSON(options),
@@ -941,6 +1001,7 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
                               .output = o->output,
                               .pae = o->pae,
                               .picture = o->picture,
+                              .dock = o->dock,
                               .force = o->force,
                               .json = o->json,
                               .curves = &curves};

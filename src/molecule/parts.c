@@ -1163,8 +1163,8 @@ static void note_chains(const parts_graph *g, const parts_pieces *p,
         else if (touches == 0.0)
             note(parts,
                  "chain %s touches no other chain: does it belong to the "
-                 "measured molecule?",
-                 chain);
+                 "measured molecule? tessera init --dock %s finds its place",
+                 chain, chain);
     }
 }
 
@@ -1209,7 +1209,8 @@ static void note_copies(const parts_graph *g, tsr_parts *parts)
 }
 
 static void make_notes(const parts_graph *g, const parts_cut *cut,
-                       const parts_pieces *pieces, tsr_parts *parts)
+                       const parts_pieces *pieces, int is_docked,
+                       tsr_parts *parts)
 {
     tsr_pool_array(&parts->pool, parts->note, MAX_NOTES);
     if (parts->note == NULL)
@@ -1221,7 +1222,8 @@ static void make_notes(const parts_graph *g, const parts_cut *cut,
     note_missing(g, parts);
     note_helices(g, cut, parts);
     note_loops(g, pieces, parts);
-    note_chains(g, pieces, parts);
+    if (!is_docked)
+        note_chains(g, pieces, parts);
 }
 
 /* ---- which residues may move ---- */
@@ -1610,7 +1612,7 @@ static tsr_status find_protein_parts(parts_graph *g, tsr_parts_choices choices,
         add_text(g, p->range[k].first, p->range[k].last, &p->flexible,
                  &p->pool);
     write_fixed(g, p);
-    make_notes(g, cut, &pieces, p);
+    make_notes(g, cut, &pieces, choices.no_loops, p);
     p->evidence = g->pae != NULL ? TSR_EVIDENCE_PAE
                   : g->has_plddt ? TSR_EVIDENCE_PLDDT
                                  : TSR_EVIDENCE_CONTACTS;

@@ -218,6 +218,40 @@ static double chain_distance(const chain_reach *chain, int x, int y)
     return way + tsr_vec3_distance(chain[x].fixed, chain[y].fixed);
 }
 
+int tsr_topology_part(const tsr_topology *t, int chain)
+{
+    for (int k = t->n_attached - 1; k >= 0; k--)
+        if (t->attached[k].chain == chain)
+            chain = t->residue[t->attached[k].host].in_chain;
+    return t->mobile[chain] ? chain + 1 : 0;
+}
+
+/* Upper bound on the distance between two bodies of one part of a complex. */
+static double part_extent(const tsr_topology *t, const chain_reach *chain,
+                          int part)
+{
+    double worst = 0.0;
+    for (int x = 0; x < t->n_chain; x++)
+        for (int y = 0; y <= x; y++)
+            if (tsr_topology_part(t, x) == part &&
+                tsr_topology_part(t, y) == part)
+                worst = fmax(worst, x == y ? chain_extent(&chain[x].view)
+                                           : chain_distance(chain, x, y));
+    return worst > 0.0 ? worst + 2.0 * side_margin : 0.0;
+}
+
+/* Upper bound on the distance between two bodies if all parts are in contact:
+ * the parts in a row. */
+static double docked_extent(const tsr_topology *t, const chain_reach *chain)
+{
+    double sum = -TSR_CONTACT_ANG;
+    for (int part = 0; part <= t->n_chain; part++) {
+        const double own = part_extent(t, chain, part);
+        sum += own > 0.0 ? own + TSR_CONTACT_ANG : 0.0;
+    }
+    return sum;
+}
+
 double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
 {
     const int n = t->n_chain;
@@ -237,6 +271,8 @@ double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
         for (int c = 0; c < n; c++)
             worst =
                 (t->mobile[c] || t->moves_subunit) && n > 1 ? HUGE_VAL : worst;
+        if (t->contacts > 0)
+            worst = docked_extent(t, chain);
     }
     tsr_pool_clear(&pool);
     return worst;

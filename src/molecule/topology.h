@@ -131,6 +131,8 @@ typedef struct {
     int *chain_start;     /* [n_chain + 1] first residue; the last element is
                              n_residue */
     int *mobile;          /* [n_chain] 1: the chain also moves as a whole */
+    int contacts; /* least number of contacts that join a mobile chain to the
+                     complex (prior/prior.h); 0: none are required */
     int n_attached;
     tsr_attached_chain *attached; /* [n_attached] if the chain of a host is
                                      itself attached, it comes first */
@@ -189,6 +191,7 @@ typedef struct {
     int is_frozen;    /* 1: nothing moves, and the ranges are ignored */
     const tsr_nucleic *nucleic; /* nucleotides with free torsions, whose links
                                    follow the protein; or NULL */
+    int contacts;               /* as in tsr_topology */
     int is_placed; /* 1: the position of the molecule matters (a density map),
                       so every chain may be mobile. A single chain is then
                       mobile unless parts of it are fixed */
@@ -264,10 +267,22 @@ int tsr_topology_n_monomer(const tsr_topology *topology);
  * it. NULL: out of memory. */
 char *tsr_topology_sequence(const tsr_topology *topology);
 
+/* Two bodies of different parts of a complex closer than this are a contact,
+ * Angstrom (as side chains: Miyazawa & Jernigan 1985, Macromolecules 18,
+ * 534). */
+#define TSR_CONTACT_ANG 6.5
+enum { TSR_MOST_DOCKED = 64 /* chains of a complex with contacts > 0 */ };
+
+/* The part of a complex that carries a chain: 1 + the index of a mobile chain,
+ * or 0, the part of all chains that stay. */
+int tsr_topology_part(const tsr_topology *topology, int chain);
+
 /* Returns an upper bound on the largest distance between two bodies, over all
  * values of the free torsions, Angstrom. Free side chains are assumed to stay
- * within 3 Angstrom of their position in `first`. Infinite if a chain of a
- * complex moves as a whole. NaN: out of memory. */
+ * within 3 Angstrom of their position in `first`. If a chain of a complex moves
+ * as a whole, the bound is the sum of the diameters of all parts with
+ * TSR_CONTACT_ANG between them, or infinite if no contacts are required. NaN:
+ * out of memory. */
 double tsr_topology_reach(const tsr_topology *topology,
                           const tsr_conformation *first);
 

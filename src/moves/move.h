@@ -172,6 +172,7 @@ static inline double tsr_move_weight(const void *options)
     X(rigid_body)    \
     X(regrow)        \
     X(collective)    \
+    X(place)         \
     X(surrogate)     \
     X(redraw)
 
@@ -190,6 +191,13 @@ extern const tsr_move_type *const tsr_move_registry[];
  * probability (Andrieu & Thoms 2008). n: number of earlier updates; the gain
  * falls as n^-0.6. Returns the increment of the log step size. */
 double tsr_move_robbins_monro(long n, double accept_probability, double target);
+
+/* Draws placements of all mobile chains of a complex whose chains are not
+ * joined (tsr_prior_is_joined), until they are joined without forbidden
+ * overlaps, or, after 1000 draws, joined. Returns 0 where they still are not,
+ * or out of memory. */
+int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
+                     tsr_conformation *conformation);
 
 /* A field `target` of a move's options, of type double. */
 #define TSR_FIELD_TARGET(options, value)                                      \

@@ -55,6 +55,12 @@ static const tsr_field structure_fields[] = {
     TSR_FIELD(STRINGS, "mobile", tsr_structure_config, mobile, .initial = "[]",
               .doc = "chains of a complex that also move as rigid bodies; "
                      "subunit: that of structure.symmetry"),
+    TSR_FIELD(INT, "contacts", tsr_structure_config, contacts, .initial = "0",
+              .max = 1000,
+              .doc = "docking: least number of contacts, pairs of bodies "
+                     "within 6.5 Angstrom, that join each mobile chain to the "
+                     "others; chains start in random places; 0: mobile chains "
+                     "may drift apart"),
     TSR_FIELD(
         CHOICE, "ligands", tsr_structure_config, ligands, .initial = "all",
         .words = ligand_words,
@@ -405,6 +411,12 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
          "structure.frozen: nothing moves; leave flexible, rigid, fixed and "
          "mobile out"},
+        {s->contacts > 0 && s->mobile.n == 0,
+         "structure.contacts: no chain moves as a whole; name the chains to "
+         "be docked in structure.mobile"},
+        {s->contacts > 0 && s->symmetry != NULL,
+         "structure.contacts: the subunit of a symmetric assembly cannot be "
+         "docked; leave symmetry or contacts out"},
         {c->output.directory[0] == '\0',
          "output.directory is empty; name a folder"}};
     const struct {

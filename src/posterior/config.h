@@ -31,6 +31,7 @@ typedef struct {
     char *sequence;
     int bodies; /* TSR_CONFIG_TWO, ... */
     tsr_strings flexible, rigid, fixed, mobile, attach;
+    long contacts;
     int ligands; /* index: all, none */
     int frozen;
     long states;

@@ -770,6 +770,7 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
                                    .fixed = &c->fixed,
                                    .mobile = &c->mobile,
                                    .file = c->file,
+                                   .contacts = (int)c->contacts,
                                    .is_frozen = c->frozen,
                                    .is_placed = tsr_config_is_placed(config)};
     if (c->symmetry != NULL && flexibility.is_placed)
@@ -798,6 +799,42 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
     if (status == TSR_OK)
         log_left_out(file.structure, m->topology->guests != NULL, log);
     structure_file_clear(&file);
+    return status;
+}
+
+/* ---- chains to be docked ---- */
+
+/* Draws a placement of the mobile chains for starts that are not in contact.
+ * So chains may come from separate files, in any place. */
+static tsr_status place_chains(const tsr_config *config, tsr_log *log,
+                               tsr_molecule *m, tsr_err *err)
+{
+    enum { PLACE_STREAM = 0x7ffffffe }; /* no chain of a run uses it */
+    const int least = m->topology->contacts;
+    tsr_prior *prior = NULL;
+    if (least == 0)
+        return TSR_OK;
+    gsl_rng *rng = tsr_rng_new(TSR_MODEL_SEED, PLACE_STREAM);
+    tsr_status status = tsr_allocated(rng, err);
+    TSR_THEN(status, tsr_prior_new(m->topology, m->tables->prior,
+                                   &config->prior, 0.0, &prior, err));
+    for (int k = -1; k < m->n_start && status == TSR_OK; k++) {
+        tsr_conformation *c = k < 0 ? m->first : m->start[k];
+        if (tsr_prior_is_joined(m->topology, c))
+            continue;
+        if (!tsr_place_chains(prior, rng, c))
+            status = tsr_fail(err, TSR_E_CONFIG,
+                              "structure.contacts: no placement of the mobile "
+                              "chains with %d contacts was found; ask for "
+                              "fewer",
+                              least);
+        else
+            tsr_info(log, "the chains were not in contact: the run starts "
+                          "from a placement drawn from the prior");
+    }
+    tsr_prior_free(prior);
+    if (rng != NULL)
+        gsl_rng_free(rng);
     return status;
 }
 
@@ -914,6 +951,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
                         .components = tables->components};
     TSR_TRY(read_file(config, log, m, err));
     TSR_TRY(read_starts(config, log, m, err));
+    TSR_TRY(place_chains(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
     if (c->frozen) /* nothing moves, so overlaps cannot change */

@@ -133,6 +133,63 @@ double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang)
     return -0.5 * z * z;
 }
 
+/* ---- chains in contact ---- */
+
+/* The bodies of a chain, guests included. */
+static tsr_body_span chain_bodies(const tsr_topology *t, int chain)
+{
+    const tsr_residue *a = &t->residue[t->chain_start[chain]];
+    const tsr_residue *z = &t->residue[t->chain_start[chain + 1] - 1];
+    return (tsr_body_span){a->first_body, z->first_body + z->n_body, 0};
+}
+
+/* Number of contacts of two chains; counting ends at `most`. */
+static int count_contacts(const tsr_topology *t, const double (*x)[3], int one,
+                          int other, int most)
+{
+    const tsr_body_span a = chain_bodies(t, one), b = chain_bodies(t, other);
+    double centre[3], far2 = 0.0;
+    int n = 0;
+    tsr_centroid(b.end - b.first, NULL, x + b.first, centre);
+    for (int j = b.first; j < b.end; j++)
+        far2 = fmax(far2, tsr_vec3_distance2(x[j], centre));
+    const double near = sqrt(far2) + TSR_CONTACT_ANG;
+    for (int i = a.first; i < a.end && n < most; i++) {
+        if (tsr_vec3_distance2(x[i], centre) > near * near)
+            continue;
+        for (int j = b.first; j < b.end && n < most; j++)
+            n += tsr_vec3_distance2(x[i], x[j]) <
+                 TSR_CONTACT_ANG * TSR_CONTACT_ANG;
+    }
+    return n;
+}
+
+int tsr_prior_is_joined(const tsr_topology *t, const tsr_conformation *c)
+{
+    const double(*x)[3] = (const double(*)[3])c->body;
+    int part[TSR_MOST_DOCKED], joined[TSR_MOST_DOCKED], n_joined = 0;
+    if (t->contacts == 0)
+        return 1;
+    for (int k = 0; k < t->n_chain; k++) {
+        part[k] = tsr_topology_part(t, k);
+        joined[k] = part[k] == part[0];
+        n_joined += joined[k];
+    }
+    for (int before = 0; n_joined > before && n_joined < t->n_chain;) {
+        before = n_joined;
+        for (int k = 0; k < t->n_chain; k++) {
+            int n = 0;
+            for (int o = 0; o < t->n_chain && !joined[k]; o++)
+                if (joined[o])
+                    n += count_contacts(t, x, k, o, t->contacts - n);
+            for (int o = 0; o < t->n_chain && n >= t->contacts; o++)
+                if (part[o] == part[k])
+                    n_joined += !joined[o], joined[o] = 1;
+        }
+    }
+    return n_joined == t->n_chain;
+}
+
 /* ---- the prior ---- */
 
 static const char *const clash_words[] = {"soft", "none", NULL};
@@ -381,6 +438,8 @@ double tsr_prior_log_reference(const tsr_prior *prior,
     int64_t sum = 0;
     if (prior->d_limit_ang > 0.0 &&
         tsr_is_distance_beyond(t->n_body, body, prior->d_limit_ang))
+        return -(double)INFINITY;
+    if (!tsr_prior_is_joined(t, c))
         return -(double)INFINITY;
     for (int i = 0; i < t->n_residue; i++)
         for (int k = 0; k < N_RESIDUE_TERM && t->residue[i].flexible; k++)
@@ -696,7 +755,8 @@ double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
             return -(double)INFINITY;
         s->pending = change;
     }
-    if (is_too_wide(s, current, proposed, n, span))
+    if (is_too_wide(s, current, proposed, n, span) ||
+        !tsr_prior_is_joined(s->prior->topology, proposed))
         return -(double)INFINITY;
     update_spans(s, proposed, proposal);
     update_restraints(s, proposed, proposal);

@@ -11,7 +11,8 @@
  *     R(d)    = ((d - upper) / w)^2 / 2 above upper, ((lower - d) / w)^2 / 2
  *               below lower, 0 between
  *
- * and P(X) = 0 if two bodies are farther apart than d_limit. P(X) is a density
+ * and P(X) = 0 if two bodies are farther apart than d_limit, or if mobile
+ * chains that have to be in contact are not. P(X) is a density
  * in the torsions phi, psi and the bond angles tau = N-CA-C (rad), the
  * side-chain centres s in the frame of N-CA-C (Angstrom) and, for chains that
  * move as a whole, their position (Angstrom) and orientation (uniform). Bond
@@ -73,6 +74,19 @@ double tsr_restraint_distance(const tsr_topology *topology,
 /* -R(d), nat. */
 double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang);
 
+/* ---- chains in contact ----
+ *
+ * With structure.contacts = n > 0, P(X) = 0 unless all parts of the complex
+ * (tsr_topology_part) are joined: a chain joins its part to a complex that has
+ * n or more contacts with the chain, pairs of bodies within TSR_CONTACT_ANG.
+ * Otherwise all placements in contact are equally probable before excluded
+ * volume and restraints. */
+
+/* 1: all parts are joined, or no contacts are required. Cost: O(bodies), and
+ * O(bodies^2) between chains that are near each other. */
+int tsr_prior_is_joined(const tsr_topology *topology,
+                        const tsr_conformation *conformation);
+
 /* ---- the prior ---- */
 
 /* Options of the prior in a configuration. */
@@ -87,8 +101,8 @@ typedef struct {
 enum { TSR_CLASH_SOFT, TSR_CLASH_NONE };
 extern const tsr_field tsr_prior_fields[];
 
-/* The prior of a molecule. Members are read only by src/prior and
- * src/surrogate. */
+/* The prior of a molecule. Members are read only by src/prior, src/surrogate
+ * and src/moves/place.c. */
 typedef struct {
     tsr_pool pool;
     const tsr_topology *topology;

@@ -263,18 +263,22 @@ tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
 {
     tsr_err local = {.status = TSR_OK};
     tsr_frames *frames = NULL;
-    int n_chain = 0, n_draw = 0;
-    double *chi2 = NULL;
+    tsr_err absent = {.status = TSR_OK}; /* several states have no rg */
+    tsr_draw_values v = {0};
     *out = NULL;
     tsr_status status = open_frames(run, log, &frames, &local);
     if (frames != NULL)
-        TSR_THEN(status, tsr_summary_draws(run->trace, "chi2", &n_chain,
-                                           &n_draw, &chi2, &local));
-    if (frames != NULL)
-        TSR_THEN(status,
-                 tsr_arrangements_make(frames, fixed, threshold_ang, n_chain,
-                                       n_draw, chi2, out, &local));
-    free(chi2);
+        TSR_THEN(status, tsr_summary_draws(run->trace, "chi2", &v.n_chain,
+                                           &v.n_draw, &v.chi2, &local));
+    if (frames != NULL && status == TSR_OK) {
+        v.n_group = tsr_trace_n_group(run->trace);
+        (void)tsr_summary_draws(run->trace, "rg", &v.n_chain, &v.n_draw, &v.rg,
+                                &absent);
+        status = tsr_arrangements_make(frames, fixed, threshold_ang, &v, out,
+                                       &local);
+    }
+    free(v.chi2);
+    free(v.rg);
     tsr_frames_free(frames);
     return log_unreadable(status, &local, log, err);
 }

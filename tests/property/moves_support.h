@@ -23,19 +23,37 @@ enum { OWN_MOVES = TSR_MOVE_surrogate };
 typedef struct {
     const char *name;
     const char *sequence;   /* chains separated by '/' */
-    const char *flexible;   /* one range, or NULL: all */
+    const char *flexible;   /* ranges, or NULL: all; "": none */
     const char *mobile;     /* a chain, or NULL */
     const char *between[2]; /* a restraint, or NULL */
     int clash;
     double d_limit_ang;
     int is_loose; /* torsions all but uniform: geometry alone matters */
+    int contacts; /* of a mobile chain, at least */
 } test_case;
 
 /* All flexible; with excluded volume; a linker between rigid parts; two of
- * them, with a restraint; a complex; copies about an axis. */
+ * them, with a restraint; a complex, and one in contact; copies about an
+ * axis. */
 static const test_case cases[] = {
-    {"all", "GAKPIVTSLFGNDE", NULL, NULL, {NULL, NULL}, TSR_CLASH_NONE, 0.0, 0},
-    {"clash", "AKPIVGTSLF", NULL, NULL, {NULL, NULL}, TSR_CLASH_SOFT, 0.0, 0},
+    {"all",
+     "GAKPIVTSLFGNDE",
+     NULL,
+     NULL,
+     {NULL, NULL},
+     TSR_CLASH_NONE,
+     0.0,
+     0,
+     0},
+    {"clash",
+     "AKPIVGTSLF",
+     NULL,
+     NULL,
+     {NULL, NULL},
+     TSR_CLASH_SOFT,
+     0.0,
+     0,
+     0},
     {"linker",
      "AAAAKGSTVKLAAAA",
      "A:5-11",
@@ -43,6 +61,7 @@ static const test_case cases[] = {
      {NULL, NULL},
      TSR_CLASH_SOFT,
      0.0,
+     0,
      0},
     {"restrained",
      "AAAAKGSTVKLAAAAGSTVKAGAAA",
@@ -51,6 +70,7 @@ static const test_case cases[] = {
      {"A:2", "A:24"},
      TSR_CLASH_NONE,
      0.0,
+     0,
      0},
     {"complex",
      "AAAAKGSTV/AAAKGST",
@@ -59,7 +79,17 @@ static const test_case cases[] = {
      {NULL, NULL},
      TSR_CLASH_SOFT,
      45.0,
+     0,
      0},
+    {"docked",
+     "AKVG/SAKL",
+     "B:2-3",
+     "B",
+     {NULL, NULL},
+     TSR_CLASH_SOFT,
+     24.0,
+     0,
+     2},
     {"symmetric",
      "AAKGST/AAKGST/AAKGST",
      "A:3-5",
@@ -67,8 +97,9 @@ static const test_case cases[] = {
      {NULL, NULL},
      TSR_CLASH_SOFT,
      45.0,
+     0,
      0},
-    {"loose", "GAKIVTSLF", NULL, NULL, {NULL, NULL}, TSR_CLASH_NONE, 0.0, 1},
+    {"loose", "GAKIVTSLF", NULL, NULL, {NULL, NULL}, TSR_CLASH_NONE, 0.0, 1, 0},
     {"loose linker",
      "AAAAKGSTVKLAAAA",
      "A:5-11",
@@ -76,7 +107,8 @@ static const test_case cases[] = {
      {NULL, NULL},
      TSR_CLASH_NONE,
      0.0,
-     1}};
+     1,
+     0}};
 enum { N_CASE = COUNT_OF(cases) };
 
 typedef struct {
@@ -172,7 +204,14 @@ static void open_case(fixture *f, const test_case *k)
         snprintf(f->text[3], sizeof f->text[3], "%s", k->mobile);
     tsr_strings flexible = {n, f->item},
                 mobile = {k->mobile != NULL, f->mobile};
-    tsr_flexibility flexibility = {.flexible = &flexible, .mobile = &mobile};
+    static char a[] = "A", b[] = "B";
+    static char *both[] = {a, b};
+    const tsr_strings rigid = {2, both};
+    const int is_rigid = k->flexible != NULL && n == 0;
+    tsr_flexibility flexibility = {.flexible = is_rigid ? NULL : &flexible,
+                                   .rigid = is_rigid ? &rigid : NULL,
+                                   .mobile = &mobile,
+                                   .contacts = k->contacts};
     const int is_subunit = n > 0 && mobile.n > 0 && k->mobile[1] != '\0';
     if (strchr(k->sequence, '/') != NULL)
         make_complex(f, k->sequence, is_subunit ? 3 : 0, flexibility);
@@ -195,6 +234,10 @@ static void open_case(fixture *f, const test_case *k)
     }
     MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &f->options_prior,
          k->d_limit_ang);
+    if (k->contacts > 0) { /* the chains of the file are apart */
+        assert_false(tsr_prior_is_joined(f->t, f->c));
+        assert_true(tsr_place_chains(f->prior, rng_new(4, 0), f->c));
+    }
     f->sampler = (prior_sampler){.t = f->t,
                                  .table = &f->table,
                                  .prior = f->prior,

@@ -63,6 +63,8 @@ TEST(log_ratios_cancel)
                 continue;
             tsr_pool *pool = new_pool();
             void *move = type->state_new(pool, f.options[m], f.t, f.prior);
+            if (type == &tsr_move_place) /* others have led apart */
+                assert_true(tsr_place_chains(f.prior, rng, f.c));
             int closes =
                 type == &tsr_move_concerted || type == &tsr_move_rigid_body;
             double cancel = closes ? 1e-9 : 1e-10;
@@ -276,9 +278,15 @@ TEST(crankshaft_jacobian)
 TEST(parts_take_turns)
 {
     enum { N = 4000 };
-    static const test_case tail = {
-        "tail",       "AAAA/AAAAKGSTVKLG", "B:5-12", "B",
-        {NULL, NULL}, TSR_CLASH_NONE,      45.0,     0};
+    static const test_case tail = {"tail",
+                                   "AAAA/AAAAKGSTVKLG",
+                                   "B:5-12",
+                                   "B",
+                                   {NULL, NULL},
+                                   TSR_CLASH_NONE,
+                                   45.0,
+                                   0,
+                                   0};
     fixture f;
     open_case(&f, &tail);
     const tsr_move_type *type = &tsr_move_rigid_body;

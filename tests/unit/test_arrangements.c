@@ -155,13 +155,13 @@ static tsr_frames *make_frames(int apart)
 TEST(test_arrangements)
 {
     double chi2[N_CHAIN][N_DRAW];
+    const tsr_draw_values values = {N_CHAIN, N_DRAW, 0, chi2[0], NULL};
     FREED(tsr_frames) frames = make_frames(0);
     tsr_arrangements *a;
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k < N_DRAW; k++)
             chi2[c][k] = 1.0 + kind_of(k);
-    OK(tsr_arrangements_make(frames, -1, 10.0, N_CHAIN, N_DRAW, chi2[0], &a,
-                             &err));
+    OK(tsr_arrangements_make(frames, -1, 10.0, &values, &a, &err));
     assert_non_null(a);
     assert_int_equal(a->domains->n_domain, N_ROD);
     assert_int_equal(a->fixed, 0); /* the largest */
@@ -189,14 +189,13 @@ TEST(test_arrangements)
     tsr_arrangements_free(a);
 
     /* with a wide threshold there is one, and a domain that is not there */
-    OK(tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err));
+    OK(tsr_arrangements_make(frames, 1, 1000.0, NULL, &a, &err));
     assert_ints(a->n_group[0], 1, a->fixed, 1);
     assert_near(a->displacement[1], 0.0, 1e-3);
     assert_true(isnan(a->item[0].chi2));
     tsr_arrangements_free(a);
-    assert_int_equal(
-        tsr_arrangements_make(frames, 3, 10.0, 0, 0, NULL, &a, &err),
-        TSR_E_USAGE);
+    assert_int_equal(tsr_arrangements_make(frames, 3, 10.0, NULL, &a, &err),
+                     TSR_E_USAGE);
     assert_null(a);
 }
 
@@ -205,7 +204,7 @@ TEST(test_halves)
 {
     FREED(tsr_frames) frames = make_frames(1);
     FREED(tsr_arrangements) a;
-    OK(tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err));
+    OK(tsr_arrangements_make(frames, -1, 10.0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 2);
     assert_near(a->overlap[0], 0.0, 1e-12);
     const int first = a->item[0].half[0] < 0.5;

@@ -1,0 +1,279 @@
+/* Place: draws a new placement of a mobile chain of a complex, in contact with
+ * the other chains (structure.contacts), independently of its present one.
+ *
+ * The orientation is uniform, and so is the direction u from the middle of all
+ * other bodies to that of the chain. The chain then slides along u to the
+ * distance r_c at which the first pair of bodies is at its contact distance,
+ * and on by d, uniform in [-DEEPEST, FARTHEST]: r = r_c + d. In the measure of
+ * the prior, dx dOmega with dx = r^2 dr du, the proposal has the density
+ *
+ *     q(x') = h(d') / r'^2    up to constants
+ *
+ * with h = 1 within the range of d, and 0 outside, so that
+ *
+ *     log ratio = log h(d) - 2 log r + 2 log r'.
+ *
+ * From a placement with h(d) = 0, such as inside of a pocket, the move cannot
+ * be reversed, and proposes nothing. Other moves lead there and away. Chains
+ * that ride on the moving chain move with it, and count as part of it.
+ *
+ * Source: independence sampler (Tierney 1994, Ann. Stat. 22, 1701). */
+#include "core/vec3.h"
+#include "moves/move.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+/* Angstrom. Soft bodies may overlap by 2 Angstrom where they meet head on, and
+ * a first pair that meets at a glance leaves room beyond. */
+static const double deepest = 4.0, farthest = 2.0;
+
+typedef struct {
+    double weight;
+} place_options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(DOUBLE, "weight", place_options, weight, .initial = "0.1",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals, where chains are "
+                     "docked (structure.contacts); 0: off"),
+    {0}};
+
+/* A mobile chain. at [n_body]: its n_own bodies, those of riding chains
+ * included, then all others. */
+typedef struct {
+    int chain, n_own;
+    int *at;
+} place_target;
+
+typedef struct {
+    const tsr_topology *topology;
+    const tsr_prior *prior;
+    int n_target;
+    place_target *target; /* [n_target] */
+    double (*own)[3];     /* [n_body] scratch: from the middle of the chain */
+} place_state;
+
+static int place_targets(const void *options, const tsr_topology *t)
+{
+    int n = 0;
+    (void)options;
+    for (int k = 0; k < t->n_chain && t->contacts > 0 && t->n_chain > 1; k++)
+        n += t->mobile[k];
+    return n;
+}
+
+static int list_bodies(const tsr_topology *t, int part, int is_own, int *at)
+{
+    int n = 0;
+    for (int b = 0; b < t->n_body; b++) {
+        const int chain = t->residue[t->body[b].residue].in_chain;
+        if ((tsr_topology_part(t, chain) == part) == is_own)
+            at[n++] = b;
+    }
+    return n;
+}
+
+static void *place_new(tsr_pool *pool, const void *options,
+                       const tsr_topology *topology, const tsr_prior *prior)
+{
+    const tsr_topology *t = topology;
+    place_state *s = tsr_pool_new(pool, 1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    *s = (place_state){.topology = t, .prior = prior};
+    tsr_pool_array(pool, s->target, place_targets(options, t));
+    tsr_pool_array(pool, s->own, t->n_body);
+    for (int k = 0; k < t->n_chain && !pool->failed; k++) {
+        place_target *to = &s->target[s->n_target];
+        if (!t->mobile[k])
+            continue;
+        s->n_target++;
+        to->chain = k;
+        tsr_pool_array(pool, to->at, t->n_body);
+        if (pool->failed)
+            break;
+        to->n_own = list_bodies(t, k + 1, 1, to->at);
+        list_bodies(t, k + 1, 0, to->at + to->n_own);
+    }
+    return pool->failed ? NULL : s;
+}
+
+/* ---- contact along a direction ---- */
+
+/* Middles of the chain and of all other bodies. */
+static void find_middles(const place_state *s, const place_target *to,
+                         const tsr_conformation *c, double own[3],
+                         double others[3])
+{
+    const double(*x)[3] = (const double(*)[3])c->body;
+    tsr_centroid(to->n_own, to->at, x, own);
+    tsr_centroid(s->topology->n_body - to->n_own, to->at + to->n_own, x,
+                 others);
+}
+
+/* The largest distance of the middles along u at which a body of the chain, at
+ * s->own from its middle, is at its contact distance from another body; 0: the
+ * chain passes all others. */
+static double first_contact(const place_state *s, const place_target *to,
+                            const tsr_conformation *c, const double others[3],
+                            const double u[3])
+{
+    const tsr_clash *clash = &s->prior->clash;
+    const tsr_body *body = s->topology->body;
+    double best = 0.0;
+    for (int i = to->n_own; i < s->topology->n_body; i++) {
+        const int type = body[to->at[i]].contact_type;
+        double from[3];
+        tsr_vec3_sub(from, c->body[to->at[i]], others);
+        for (int k = 0; k < to->n_own; k++) {
+            const double d = clash->contact[type][body[to->at[k]].contact_type];
+            double v[3];
+            tsr_vec3_sub(v, from, s->own[k]);
+            const double along = tsr_vec3_dot(v, u);
+            if (along + d <= best)
+                continue;
+            const double rest = d * d - tsr_vec3_dot(v, v) + along * along;
+            if (rest > 0.0)
+                best = fmax(best, along + sqrt(rest));
+        }
+    }
+    return best;
+}
+
+/* log of h(d) / r^2 at the present placement; -inf: h is 0. */
+static double log_density(const place_state *s, const place_target *to,
+                          const tsr_conformation *c)
+{
+    double own[3], others[3], u[3];
+    find_middles(s, to, c, own, others);
+    for (int k = 0; k < to->n_own; k++)
+        tsr_vec3_sub(s->own[k], c->body[to->at[k]], own);
+    tsr_vec3_sub(u, own, others);
+    const double r = tsr_vec3_norm(u);
+    tsr_vec3_normalize(u);
+    const double contact = first_contact(s, to, c, others, u);
+    const double past = r - contact;
+    return contact > 0.0 && past >= -deepest && past <= farthest
+               ? -2.0 * log(r)
+               : -(double)INFINITY;
+}
+
+/* Draws a placement. Returns 0 where the chain would have to pass through the
+ * middle of the others. */
+static int draw_motion(const place_state *s, const place_target *to,
+                       const tsr_conformation *c, gsl_rng *rng,
+                       tsr_motion *motion)
+{
+    double own[3], others[3], u[3], q[4], axis[3];
+    find_middles(s, to, c, own, others);
+    for (int k = 0; k < 4; k++) /* a uniform direction in four dimensions */
+        q[k] = gsl_ran_gaussian_ziggurat(rng, 1.0);
+    for (int d = 0; d < 3; d++)
+        axis[d] = own[d] + q[d];
+    tsr_motion_about(motion, own, axis, 2.0 * atan2(tsr_vec3_norm(q), q[3]));
+    gsl_ran_dir_3d(rng, &u[0], &u[1], &u[2]);
+    const double d = gsl_ran_flat(rng, -deepest, farthest);
+    for (int k = 0; k < to->n_own; k++) {
+        tsr_vec3_copy(s->own[k], c->body[to->at[k]]);
+        tsr_motion_apply(motion, s->own[k]);
+        tsr_vec3_sub(s->own[k], s->own[k], own);
+    }
+    const double contact = first_contact(s, to, c, others, u);
+    for (int k = 0; k < 3; k++)
+        motion->shift[k] += others[k] + (contact + d) * u[k] - own[k];
+    return contact > 0.0 && contact + d > 0.0;
+}
+
+/* ---- the move ---- */
+
+static void place_propose(void *state, const tsr_conformation *current,
+                          tsr_conformation *proposed, gsl_rng *rng,
+                          tsr_proposal *proposal)
+{
+    const place_state *s = state;
+    const tsr_topology *t = s->topology;
+    const int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_target);
+    const place_target *to = &s->target[k];
+    tsr_motion motion;
+    *proposal = (tsr_proposal){.target = k};
+    const double back = log_density(s, to, current);
+    if (!draw_motion(s, to, current, rng, &motion) || !isfinite(back))
+        return;
+    const int first = t->chain_start[to->chain];
+    const int count = t->chain_start[to->chain + 1] - first;
+    double own[3], others[3];
+    find_middles(s, to, current, own, others);
+    tsr_motion_apply(&motion, own);
+    proposal->log_ratio = back + 2.0 * log(tsr_vec3_distance(own, others));
+    proposal->n_span = 1;
+    proposal->span[0] = (tsr_span){first, count, 1};
+    tsr_conformation_move(t, proposed, first, first + count - 1, &motion);
+}
+
+static double place_log_ratio(const void *state,
+                              const tsr_conformation *current,
+                              const tsr_conformation *proposed,
+                              const tsr_proposal *proposal)
+{
+    const place_state *s = state;
+    const place_target *to = &s->target[proposal->target];
+    return proposal->n_span == 0
+               ? 0.0
+               : log_density(s, to, current) - log_density(s, to, proposed);
+}
+
+static void place_adapt(void *state, const tsr_proposal *proposal,
+                        double accept_probability)
+{
+    (void)state, (void)proposal, (void)accept_probability; /* no step size */
+}
+
+static void place_archive(void *state, tsr_archive *archive)
+{
+    (void)state, (void)archive; /* no state */
+}
+
+const tsr_move_type tsr_move_place = {
+    .name = "place",
+    .doc = "draws a new placement of a mobile chain, in contact with the other "
+           "chains",
+    .source = "Tierney 1994 (independence sampler)",
+    .options_size = sizeof(place_options),
+    .fields = fields,
+    .state_new = place_new,
+    .n_target = place_targets,
+    .propose = place_propose,
+    .log_ratio = place_log_ratio,
+    .adapt = place_adapt,
+    .archive = place_archive};
+
+/* ---- starts ---- */
+
+int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
+                     tsr_conformation *conformation)
+{
+    enum { MOST_DRAWS = 2000 };
+    const tsr_topology *t = prior->topology;
+    const place_options options = {0.0};
+    tsr_pool pool = {0};
+    char worst[160];
+    int found = tsr_prior_is_joined(t, conformation);
+    const place_state *s = found ? NULL : place_new(&pool, &options, t, prior);
+    for (int n = 0; n < MOST_DRAWS && s != NULL && !found; n++) {
+        for (int k = 0; k < s->n_target; k++) {
+            tsr_motion motion;
+            if (!draw_motion(s, &s->target[k], conformation, rng, &motion))
+                continue;
+            for (int c = 0; c < t->n_chain; c++)
+                if (tsr_topology_part(t, c) == s->target[k].chain + 1)
+                    tsr_conformation_move(t, conformation, t->chain_start[c],
+                                          t->chain_start[c + 1] - 1, &motion);
+        }
+        found = tsr_prior_is_joined(t, conformation) &&
+                (tsr_prior_clashes(prior, conformation, worst) == 0 ||
+                 n > MOST_DRAWS / 2);
+    }
+    tsr_pool_clear(&pool);
+    return found;
+}
