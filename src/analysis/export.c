@@ -444,21 +444,6 @@ static tsr_status load_frame(job *j, int i, tsr_err *err)
     return TSR_OK;
 }
 
-static void apply_motion(int n, double (*x)[3], const tsr_motion *motion)
-{
-    for (int i = 0; i < n; i++)
-        tsr_motion_apply(motion, x[i]);
-}
-
-/* Finds the rigid motion that superposes the frame in j->ca. */
-static void find_motion(job *j, tsr_motion *motion)
-{
-    const int *at = j->options->align;
-    tsr_superpose(at != NULL ? j->options->n_align : j->model->n_residue, at,
-                  (const double(*)[3])(at != NULL ? j->start : j->mean),
-                  (const double(*)[3])j->ca, motion);
-}
-
 /* Computes mean and deviations of the chosen frames, or of an even subset that
  * fits into memory. */
 static tsr_status make_mean(job *j, tsr_err *err)
@@ -698,59 +683,52 @@ static tsr_status write_ihm(const job *j, FILE *out, tsr_err *err)
 
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
-    const tsr_model_spec spec = {.format = j->options->format,
-                                 .name = j->options->name,
+    const tsr_export_options *o = j->options;
+    const int is_aligned = o->align != NULL;
+    const tsr_model_spec spec = {.format = o->format,
+                                 .name = o->name,
                                  .atoms = j->shown,
                                  .labels = &j->labels,
                                  .b = j->b};
     const int first_ca = j->shown->n_residue > 0 ? j->shown->ca[0] : -1;
     /* C3' in a model without amino acids */
     const char *ca = first_ca >= 0 ? j->shown->atom[first_ca].name : "CA";
-    char remark[256];
+    char remark[256], label[80];
     snprintf(remark, sizeof remark,
              "tessera: draws of the posterior%s%s%s\n"
              "B: 8 pi^2 / 3 times the mean square deviation of %s\n",
-             j->options->is_raw ? "" : ", superposed by ",
-             j->options->is_raw ? "" : ca,
-             j->options->is_raw          ? ""
-             : j->options->align != NULL ? " on the starting structure"
-                                         : " on their mean",
+             o->is_raw ? "" : ", superposed by ", o->is_raw ? "" : ca,
+             o->is_raw    ? ""
+             : is_aligned ? " on the starting structure"
+                          : " on their mean",
              ca);
     for (int i = 0; i < j->shown->n_atom; i++)
         if (j->shown->atom[i].at >= 0)
             j->b[i] = 8.0 * M_PI * M_PI / 3.0 * j->square[j->shown->atom[i].at];
-    tsr_status status = TSR_OK;
     tsr_model_begin(&spec, remark, out);
-    for (int i = 0; i < j->n && status == TSR_OK; i++) {
-        char label[80];
-        label_of(j, i, label, sizeof label);
-        status = load_frame(j, i, err);
-        if (status != TSR_OK)
-            break;
-        if (!j->options->is_raw) {
-            tsr_motion motion;
-            find_motion(j, &motion);
-            apply_motion(j->model->n_atom, j->model_xyz, &motion);
-        }
+    for (int i = 0; i < j->n; i++) {
         const double(*xyz)[3] = (const double(*)[3])j->model_xyz;
-        if (j->options->all != NULL) {
-            tsr_all_atoms_place(j->options->all, xyz, j->xyz);
+        tsr_motion motion;
+        TSR_TRY(load_frame(j, i, err));
+        tsr_superpose(is_aligned ? o->n_align : j->model->n_residue, o->align,
+                      (const double(*)[3])(is_aligned ? j->start : j->mean),
+                      (const double(*)[3])j->ca, &motion);
+        for (int k = 0; !o->is_raw && k < j->model->n_atom; k++)
+            tsr_motion_apply(&motion, j->model_xyz[k]);
+        if (o->all != NULL) {
+            tsr_all_atoms_place(o->all, xyz, j->xyz);
             xyz = (const double(*)[3])j->xyz;
         }
-        status = tsr_model_write(&spec, i + 1, label, xyz, out, err);
+        label_of(j, i, label, sizeof label);
+        TSR_TRY(tsr_model_write(&spec, i + 1, label, xyz, out, err));
     }
-    if (status == TSR_OK)
-        tsr_model_end(&spec, out);
+    tsr_model_end(&spec, out);
     /* mmCIF has no line before a model, so labels follow as comments */
-    for (int i = 0;
-         spec.format == TSR_MODEL_CIF && status == TSR_OK && i < j->n; i++) {
-        char label[80];
+    for (int i = 0; spec.format == TSR_MODEL_CIF && i < j->n; i++) {
         label_of(j, i, label, sizeof label);
         fprintf(out, "# model %d: %s\n", i + 1, label);
     }
-    if (j->options->config != NULL)
-        TSR_THEN(status, write_ihm(j, out, err));
-    return status;
+    return o->config != NULL ? write_ihm(j, out, err) : TSR_OK;
 }
 
 /* ---- a scene ----
