@@ -359,7 +359,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
 #if LANES == 1
         if (is_evaluation || c2_next != c2)
             write_form_factors(&vectors, job + AT_SHAPE, amount, c2_next);
-        write_centres(&vectors, 0, centre);
+        if (!is_all) /* at step 0 there are none */
+            write_centres(&vectors, 0, centre);
         write_centres(&vectors, 1, next_centre);
         for (int b = 0; b < N_BEAD; b++)
             INT_OF(vectors.role, b) = role[b];

@@ -236,15 +236,24 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
  * computes the mean, a second writes the models. The mean square deviation of
  * each residue is written as its B factor, by the crystallographic relation. */
 
+/* A variable of the trace. */
+typedef struct {
+    int n_chain, n_draw;
+    double *value; /* [n_chain][n_draw], owned; NULL: not in the trace */
+} draws;
+
 /* Data of both passes over the frames. model: the atoms of model.pdb; shown:
  * the atoms that are written. */
 typedef struct {
     tsr_pool pool;
     tsr_frames *frames;
+    const tsr_drawn_frame *drawn; /* [n_drawn] all frames */
+    int n_drawn, n_state;
     const tsr_model_atoms *model, *shown;
     const tsr_export_options *options;
     int n;                  /* chosen frames */
     const int *at;          /* [n] numbers of the frames */
+    draws *weight;          /* [n_state] of an ensemble; NULL: one state */
     double (*model_xyz)[3]; /* [model->n_atom] positions in the present frame,
                                Angstrom */
     double (*xyz)[3];       /* [shown->n_atom] positions of the atoms written */
@@ -256,29 +265,23 @@ typedef struct {
     tsr_cif_labels labels;  /* of the atoms written */
 } job;
 
-static double at_draw(const double *value, int n_chain, int n_draw, int chain,
-                      long draw)
+/* Reads a variable of the trace; d->value is NULL where the trace lacks it. */
+static tsr_status read_draws(const job *j, const char *name, draws *d,
+                             tsr_err *err)
 {
-    return chain < n_chain && draw < n_draw
-               ? value[(size_t)chain * (size_t)n_draw + (size_t)draw]
-               : (double)NAN;
+    *d = (draws){.value = NULL};
+    return j->options->trace == NULL
+               ? TSR_OK
+               : tsr_summary_draws(j->options->trace, name, &d->n_chain,
+                                   &d->n_draw, &d->value, err);
 }
 
-/* Reads the log posterior densities of n draws, lp [n] out. Returns 0 where the
- * trace lacks them. */
-static int lp_of(const job *j, int n, const int *chain, const long *draw,
-                 double *lp)
+/* NaN: not in the trace. */
+static double at_draw(const draws *d, int chain, long draw)
 {
-    int n_chain, n_draw;
-    double *value = NULL;
-    if (j->options->trace != NULL)
-        tsr_summary_draws(j->options->trace, "lp", &n_chain, &n_draw, &value,
-                          NULL);
-    for (int i = 0; value != NULL && i < n; i++)
-        lp[i] = at_draw(value, n_chain, n_draw, chain[i], draw[i]);
-    const int is_there = value != NULL;
-    free(value);
-    return is_there;
+    return d->value != NULL && chain < d->n_chain && draw < d->n_draw
+               ? d->value[(size_t)chain * (size_t)d->n_draw + (size_t)draw]
+               : (double)NAN;
 }
 
 typedef struct {
@@ -314,8 +317,8 @@ typedef struct {
 
 static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
 {
-    const tsr_drawn_frame *frame;
-    const int n = tsr_frames_list(j->frames, &frame);
+    const tsr_drawn_frame *frame = j->drawn;
+    const int n = j->n_drawn;
     *d = (stored_draws){.n = 0};
     tsr_pool_array(&j->pool, d->chain, n);
     tsr_pool_array(&j->pool, d->draw, n);
@@ -336,13 +339,12 @@ static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
         }
         d->first[d->n] = i + 1;
     }
-    const int last = tsr_frames_last_state(j->frames);
-    return d->n > 0
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_USAGE,
-                          last > 0 ? "--state %d: the run has states 1 to %d"
+    return d->n > 0 ? TSR_OK
+                    : tsr_fail(err, TSR_E_USAGE,
+                               j->n_state > 1
+                                   ? "--state %d: the run has states 1 to %d"
                                    : "--state %d: the run has one state",
-                          j->options->state, last);
+                               j->options->state, j->n_state);
 }
 
 /* Lists in *pick [*n] the draws that the user's choice selects. */
@@ -352,11 +354,20 @@ static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
 {
     double *lp;
     char *is_chosen;
+    int is_known = 1;
     tsr_pool_array(&j->pool, lp, d->n);
     tsr_pool_array(&j->pool, is_chosen, d->n);
     tsr_pool_array(&j->pool, *pick, d->n);
     TSR_TRY(tsr_pool_check(&j->pool, err));
-    if (choice->is_best && !lp_of(j, d->n, d->chain, d->draw, lp))
+    if (choice->is_best) {
+        draws all;
+        (void)read_draws(j, "lp", &all, NULL);
+        for (int k = 0; k < d->n; k++)
+            lp[k] = at_draw(&all, d->chain[k], d->draw[k]);
+        is_known = all.value != NULL;
+        free(all.value);
+    }
+    if (!is_known)
         return tsr_fail(err, TSR_E_DATA,
                         "--draws best: the trace has no column lp; select "
                         "draws by their number");
@@ -400,33 +411,22 @@ static tsr_status choose_frames(job *j, const tsr_draw_choice *choice,
     return TSR_OK;
 }
 
-/* Weights of one state in all draws, for the labels of models. */
-typedef struct {
-    int state, n_chain, n_draw;
-    double *value; /* NULL: not inferred, or the trace lacks them */
-} weights;
-
-static void label_of(const job *j, const tsr_drawn_frame *f, weights *w,
-                     char *label, size_t size)
+/* The state, from 1, of model i. */
+static int state_of(const job *j, int i)
 {
-    char name[32];
+    const int state = j->drawn[j->at[i]].state;
+    return state > 0 ? state : 1;
+}
+
+/* Chain and draw of model i, and in an ensemble its state and weight. */
+static void label_of(const job *j, int i, char *label, size_t size)
+{
+    const tsr_drawn_frame *f = &j->drawn[j->at[i]];
     int n = snprintf(label, size, "chain %d draw %ld", f->chain, f->draw);
     if (f->state == 0)
         return;
     n += snprintf(label + n, size - (size_t)n, " state %d", f->state);
-    if (w->state != f->state) {
-        w->state = f->state;
-        free(w->value);
-        snprintf(name, sizeof name, "weight_%d", f->state);
-        w->value = NULL;
-        if (j->options->trace != NULL)
-            tsr_summary_draws(j->options->trace, name, &w->n_chain, &w->n_draw,
-                              &w->value, NULL);
-    }
-    const double weight =
-        w->value != NULL
-            ? at_draw(w->value, w->n_chain, w->n_draw, f->chain, f->draw)
-            : (double)NAN;
+    const double weight = at_draw(&j->weight[f->state - 1], f->chain, f->draw);
     if (isfinite(weight))
         snprintf(label + n, size - (size_t)n, " weight %.4f", weight);
 }
@@ -442,21 +442,6 @@ static tsr_status load_frame(job *j, int i, tsr_err *err)
     for (int r = 0; r < j->model->n_residue; r++)
         tsr_vec3_copy(j->ca[r], j->model_xyz[j->model->ca[r]]);
     return TSR_OK;
-}
-
-static void apply_motion(int n, double (*x)[3], const tsr_motion *motion)
-{
-    for (int i = 0; i < n; i++)
-        tsr_motion_apply(motion, x[i]);
-}
-
-/* Finds the rigid motion that superposes the frame in j->ca. */
-static void find_motion(job *j, tsr_motion *motion)
-{
-    const int *at = j->options->align;
-    tsr_superpose(at != NULL ? j->options->n_align : j->model->n_residue, at,
-                  (const double(*)[3])(at != NULL ? j->start : j->mean),
-                  (const double(*)[3])j->ca, motion);
 }
 
 /* Computes mean and deviations of the chosen frames, or of an even subset that
@@ -481,14 +466,6 @@ static tsr_status make_mean(job *j, tsr_err *err)
     return status;
 }
 
-/* The number of the state, from 1, of model i. */
-static int state_of(const job *j, int i)
-{
-    const tsr_drawn_frame *frame;
-    tsr_frames_list(j->frames, &frame);
-    return frame[j->at[i]].state > 0 ? frame[j->at[i]].state : 1;
-}
-
 /* ---- PDB-IHM ----
  *
  * What an entry of PDB-IHM states beside the models (dictionary mmcif_ihm.dic;
@@ -497,15 +474,22 @@ static int state_of(const job *j, int i)
  * share their number, and so do a data set and its file. Data set 1 is the
  * starting model, and the entries of `data:` follow. */
 
-/* Writes a loop of n rows, in which # stands for the number of the row. */
-static void put_rows(FILE *out, const char *category, const char *items, int n,
-                     const char *row)
+/* Writes a loop of n rows, in which # stands for the number of the row; and of
+ * the asym with that number @ for its id, & for its entity and ^ for its
+ * segment, which a ligand does not have. */
+static void put_rows(const job *j, FILE *out, const char *category, int n,
+                     const char *items, const char *row)
 {
     tsr_cif_loop(out, category, items);
     for (int i = 1; i <= n; i++) {
+        const tsr_cif_asym *a = &j->labels.asym[i - 1];
         for (const char *p = row; *p != '\0'; p++)
-            if (*p == '#')
-                fprintf(out, "%d", i);
+            if (*p == '@')
+                fprintf(out, "'%s'", a->id);
+            else if (*p == '^' && a->kind == TSR_GUEST_LIGAND)
+                fputc('.', out);
+            else if (strchr("#&^", *p) != NULL)
+                fprintf(out, "%d", *p == '&' ? a->entity : i);
             else
                 fputc(*p, out);
         fputc('\n', out);
@@ -521,18 +505,19 @@ static void put_text(FILE *out, const char *text)
     fputs("'\n", out);
 }
 
-static void put_data(const tsr_config *c, FILE *out)
+static void put_data(const job *j, FILE *out)
 {
+    const tsr_config *c = j->options->config;
     const tsr_term_options *entry = c->data.item;
     const int n = c->data.n + 1;
-    put_rows(out, "ihm_dataset_group", "id name application", 1,
+    put_rows(j, out, "ihm_dataset_group", 1, "id name application",
              "# data modeling");
-    put_rows(out, "ihm_dataset_group_link", "dataset_list_id group_id", n,
+    put_rows(j, out, "ihm_dataset_group_link", n, "dataset_list_id group_id",
              "# 1");
-    put_rows(out, "ihm_dataset_external_reference",
-             "id dataset_list_id file_id", n, "# # #");
-    put_rows(out, "ihm_external_reference_info", "reference_id reference_type",
-             1, "# 'Supplementary Files'");
+    put_rows(j, out, "ihm_dataset_external_reference", n,
+             "id dataset_list_id file_id", "# # #");
+    put_rows(j, out, "ihm_external_reference_info", 1,
+             "reference_id reference_type", "# 'Supplementary Files'");
     tsr_cif_loop(out, "ihm_dataset_list", "id data_type database_hosted");
     for (int i = 0; i < n; i++) {
         const tsr_term_type *t =
@@ -559,18 +544,6 @@ static void put_assembly(const job *j, FILE *out)
 {
     static const char *const kind[] = {"L-peptide linking", "non-polymer",
                                        "RNA linking"};
-    static const char *const loop[][3] = {
-        {"ihm_struct_assembly_details", "id assembly_id asym_id", "1"},
-        {"ihm_model_representation_details",
-         "id representation_id model_object_primitive model_mode "
-         "model_granularity entity_asym_id",
-         "1 atomistic flexible by-atom"},
-        {"ihm_starting_model_details",
-         "starting_model_id starting_model_source dataset_list_id "
-         "starting_model_sequence_offset asym_id",
-         "other 1 0"}};
-    static const char *const more[] = {"", " starting_model_id",
-                                       " starting_model_auth_asym_id"};
     const tsr_cif_labels *l = &j->labels;
     const tsr_model_atom *atom = j->shown->atom;
     tsr_cif_loop(out, "chem_comp", "id type");
@@ -585,38 +558,35 @@ static void put_assembly(const job *j, FILE *out)
                         ? "DNA linking"
                         : kind[l->asym[l->of[i]].kind]);
     }
-    put_rows(out, "ihm_struct_assembly", "id name", 1, "# all");
-    put_rows(out, "ihm_model_representation", "id name", 1, "# atoms");
     tsr_cif_loop(out, "ihm_entity_poly_segment",
                  "id entity_id seq_id_begin seq_id_end");
     for (int k = 0; k < l->n_asym; k++)
         if (l->asym[k].kind != TSR_GUEST_LIGAND)
             fprintf(out, "%d %d 1 %d\n", k + 1, l->asym[k].entity,
                     l->asym[k].n_residue);
-    for (int t = 0; t < 3; t++) {
-        char items[256];
-        snprintf(items, sizeof items, "%s entity_id entity_poly_segment_id%s",
-                 loop[t][1], more[t]);
-        tsr_cif_loop(out, loop[t][0], items);
-        for (int k = 0; k < l->n_asym; k++) {
-            const tsr_cif_asym *a = &l->asym[k];
-            fprintf(out, "%d %s '%s' %d ", k + 1, loop[t][2], a->id, a->entity);
-            fprintf(out, a->kind == TSR_GUEST_LIGAND ? "." : "%d", k + 1);
-            if (t == 1)
-                fprintf(out, " %d", k + 1);
-            fprintf(out, t == 2 ? " '%s'\n" : "\n", a->id);
-        }
-    }
+    put_rows(j, out, "ihm_struct_assembly", 1, "id name", "# all");
+    put_rows(j, out, "ihm_struct_assembly_details", l->n_asym,
+             "id assembly_id asym_id entity_id entity_poly_segment_id",
+             "# 1 @ & ^");
+    put_rows(j, out, "ihm_model_representation", 1, "id name", "# atoms");
+    put_rows(j, out, "ihm_model_representation_details", l->n_asym,
+             "id representation_id model_object_primitive model_mode "
+             "model_granularity entity_asym_id entity_id "
+             "entity_poly_segment_id starting_model_id",
+             "# 1 atomistic flexible by-atom @ & ^ #");
+    put_rows(j, out, "ihm_starting_model_details", l->n_asym,
+             "starting_model_id starting_model_source dataset_list_id "
+             "starting_model_sequence_offset asym_id entity_id "
+             "entity_poly_segment_id starting_model_auth_asym_id",
+             "# other 1 0 @ & ^ @");
 }
 
 /* Software, protocol, models and their groups. */
-static void put_models(const job *j, int n_state, FILE *out)
+static void put_models(const job *j, FILE *out)
 {
-    const tsr_drawn_frame *frame;
-    const int n_drawn = tsr_frames_list(j->frames, &frame);
-    put_rows(out, "software", "pdbx_ordinal name classification version", 1,
+    put_rows(j, out, "software", 1, "pdbx_ordinal name classification version",
              "# tessera 'integrative model building' '" TSR_VERSION "'");
-    put_rows(out, "ihm_modeling_protocol", "id num_steps", 1, "# 1");
+    put_rows(j, out, "ihm_modeling_protocol", 1, "id num_steps", "# 1");
     tsr_cif_loop(out, "ihm_modeling_protocol_details",
                  "id protocol_id step_id struct_assembly_id dataset_group_id "
                  "software_id multi_scale_flag ordered_flag ensemble_flag "
@@ -624,167 +594,141 @@ static void put_models(const job *j, int n_state, FILE *out)
     fprintf(out,
             "1 1 1 1 1 1 NO NO YES 'Bayesian inference by replica exchange "
             "Markov chain Monte Carlo' %d %s\n",
-            n_drawn, n_state > 1 ? "YES" : "NO");
+            j->n_drawn, j->n_state > 1 ? "YES" : "NO");
     tsr_cif_loop(out, "ihm_model_list",
                  "model_id assembly_id protocol_id representation_id "
                  "model_name");
     for (int i = 0; i < j->n; i++)
         fprintf(out, "%d 1 1 1 'chain %d draw %ld'\n", i + 1,
-                frame[j->at[i]].chain, frame[j->at[i]].draw);
+                j->drawn[j->at[i]].chain, j->drawn[j->at[i]].draw);
     tsr_cif_loop(out, "ihm_model_group_link", "model_id group_id");
     for (int i = 0; i < j->n; i++)
         fprintf(out, "%d %d\n", i + 1, state_of(j, i));
-    put_rows(out, "ihm_model_group", "id name", n_state, "# 'state #'");
+    put_rows(j, out, "ihm_model_group", j->n_state, "id name", "# 'state #'");
     tsr_cif_loop(out, "ihm_ensemble_info",
                  "ensemble_id model_group_id num_ensemble_models "
                  "num_ensemble_models_deposited "
                  "model_group_superimposed_flag");
-    for (int s = 1; s <= n_state; s++) {
+    for (int s = 1; s <= j->n_state; s++) {
         int n = 0;
         for (int i = 0; i < j->n; i++)
             n += state_of(j, i) == s;
-        fprintf(out, "%d %d %d %d %s\n", s, s, n_drawn / n_state, n,
+        fprintf(out, "%d %d %d %d %s\n", s, s, j->n_drawn / j->n_state, n,
                 j->options->is_raw ? "NO" : "YES");
     }
 }
 
 /* Population of each state: the mean of its weights over all draws. */
-static tsr_status put_states(const job *j, int n_state, FILE *out, tsr_err *err)
+static tsr_status put_states(const job *j, FILE *out, tsr_err *err)
 {
-    put_rows(out, "ihm_multi_state_model_group_link", "state_id model_group_id",
-             n_state, "# #");
+    put_rows(j, out, "ihm_multi_state_model_group_link", j->n_state,
+             "state_id model_group_id", "# #");
     tsr_cif_loop(out, "ihm_multi_state_modeling",
                  "state_id state_group_id experiment_type state_name "
                  "population_fraction population_fraction_sd");
-    for (int s = 1; s <= n_state; s++) {
-        char name[32];
-        int n_chain, n_draw;
-        double *value = NULL;
-        tsr_status status = TSR_OK;
-        tsr_convergence w = {.mean = 1.0 / n_state};
-        snprintf(name, sizeof name, "weight_%d", s);
-        if (j->options->trace != NULL)
-            TSR_TRY(tsr_summary_draws(j->options->trace, name, &n_chain,
-                                      &n_draw, &value, err));
-        if (value != NULL)
-            status = tsr_convergence_make(0, n_chain, n_draw, value, &w, err);
-        free(value);
-        TSR_TRY(status);
-        fprintf(out, "%d 1 'Fraction of bulk' 'state %d' %.4f %.4f\n", s, s,
-                w.mean, w.sd);
+    for (int s = 0; s < j->n_state; s++) {
+        const draws *d = &j->weight[s];
+        tsr_convergence w = {.mean = 1.0 / j->n_state};
+        if (d->value != NULL)
+            TSR_TRY(tsr_convergence_make(0, d->n_chain, d->n_draw, d->value, &w,
+                                         err));
+        fprintf(out, "%d 1 'Fraction of bulk' 'state %d' %.4f %.4f\n", s + 1,
+                s + 1, w.mean, w.sd);
     }
     return TSR_OK;
 }
 
 /* chi of each model: the root of chi2 per point of its draw. */
-static tsr_status put_fits(const job *j, int n_state, FILE *out, tsr_err *err)
+static tsr_status put_fits(const job *j, FILE *out, tsr_err *err)
 {
     const tsr_config *c = j->options->config;
     const tsr_term_options *entry = c->data.item;
-    const tsr_drawn_frame *frame;
     int n_curve = 0, n_row = 0;
-    tsr_frames_list(j->frames, &frame);
     for (int k = 0; k < c->data.n; k++) {
         const tsr_term_type *type = tsr_term_registry[entry[k].kind];
         char name[64];
-        int n_chain, n_draw;
-        double *chi2 = NULL;
-        if (!type->is_curve || j->options->trace == NULL)
+        draws chi2;
+        if (!type->is_curve)
             continue;
         tsr_term_variable(type, n_curve++, "chi2", sizeof name, name);
-        TSR_TRY(tsr_summary_draws(j->options->trace, name, &n_chain, &n_draw,
-                                  &chi2, err));
-        for (int i = 0; chi2 != NULL && i < j->n; i++) {
-            const tsr_drawn_frame *f = &frame[j->at[i]];
+        TSR_TRY(read_draws(j, name, &chi2, err));
+        for (int i = 0; chi2.value != NULL && i < j->n; i++) {
+            const tsr_drawn_frame *f = &j->drawn[j->at[i]];
             if (n_row++ == 0)
                 tsr_cif_loop(out, "ihm_sas_restraint",
                              "id dataset_list_id model_id struct_assembly_id "
                              "profile_segment_flag fitting_method "
                              "fitting_state chi_value");
             fprintf(out, "%d %d %d 1 NO tessera %s %.4f\n", n_row, k + 2, i + 1,
-                    n_state > 1 ? "Multiple" : "Single",
-                    sqrt(at_draw(chi2, n_chain, n_draw, f->chain, f->draw)));
+                    j->n_state > 1 ? "Multiple" : "Single",
+                    sqrt(at_draw(&chi2, f->chain, f->draw)));
         }
-        free(chi2);
+        free(chi2.value);
     }
     return TSR_OK;
 }
 
 static tsr_status write_ihm(const job *j, FILE *out, tsr_err *err)
 {
-    const int last = tsr_frames_last_state(j->frames);
-    const int n_state = last > 0 ? last : 1;
     tsr_cif_loop(out, "struct",
                  "entry_id title pdbx_structure_determination_methodology");
     fprintf(out, "%s 'Draws of the posterior' integrative\n", j->options->name);
-    put_data(j->options->config, out);
+    put_data(j, out);
     put_assembly(j, out);
-    put_models(j, n_state, out);
-    if (n_state > 1)
-        TSR_TRY(put_states(j, n_state, out, err));
-    return put_fits(j, n_state, out, err);
+    put_models(j, out);
+    if (j->n_state > 1)
+        TSR_TRY(put_states(j, out, err));
+    return put_fits(j, out, err);
 }
 
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
-    const tsr_drawn_frame *frame;
-    weights w = {.value = NULL};
-    const tsr_model_spec spec = {.format = j->options->format,
-                                 .name = j->options->name,
+    const tsr_export_options *o = j->options;
+    const int is_aligned = o->align != NULL;
+    const tsr_model_spec spec = {.format = o->format,
+                                 .name = o->name,
                                  .atoms = j->shown,
                                  .labels = &j->labels,
                                  .b = j->b};
     const int first_ca = j->shown->n_residue > 0 ? j->shown->ca[0] : -1;
     /* C3' in a model without amino acids */
     const char *ca = first_ca >= 0 ? j->shown->atom[first_ca].name : "CA";
-    char remark[256];
+    char remark[256], label[80];
     snprintf(remark, sizeof remark,
              "tessera: draws of the posterior%s%s%s\n"
              "B: 8 pi^2 / 3 times the mean square deviation of %s\n",
-             j->options->is_raw ? "" : ", superposed by ",
-             j->options->is_raw ? "" : ca,
-             j->options->is_raw          ? ""
-             : j->options->align != NULL ? " on the starting structure"
-                                         : " on their mean",
+             o->is_raw ? "" : ", superposed by ", o->is_raw ? "" : ca,
+             o->is_raw    ? ""
+             : is_aligned ? " on the starting structure"
+                          : " on their mean",
              ca);
-    tsr_frames_list(j->frames, &frame);
     for (int i = 0; i < j->shown->n_atom; i++)
         if (j->shown->atom[i].at >= 0)
             j->b[i] = 8.0 * M_PI * M_PI / 3.0 * j->square[j->shown->atom[i].at];
-    tsr_status status = TSR_OK;
     tsr_model_begin(&spec, remark, out);
-    for (int i = 0; i < j->n && status == TSR_OK; i++) {
-        const tsr_drawn_frame *f = &frame[j->at[i]];
-        char label[80];
-        label_of(j, f, &w, label, sizeof label);
-        status = load_frame(j, i, err);
-        if (status != TSR_OK)
-            break;
-        if (!j->options->is_raw) {
-            tsr_motion motion;
-            find_motion(j, &motion);
-            apply_motion(j->model->n_atom, j->model_xyz, &motion);
-        }
+    for (int i = 0; i < j->n; i++) {
         const double(*xyz)[3] = (const double(*)[3])j->model_xyz;
-        if (j->options->all != NULL) {
-            tsr_all_atoms_place(j->options->all, xyz, j->xyz);
+        tsr_motion motion;
+        TSR_TRY(load_frame(j, i, err));
+        tsr_superpose(is_aligned ? o->n_align : j->model->n_residue, o->align,
+                      (const double(*)[3])(is_aligned ? j->start : j->mean),
+                      (const double(*)[3])j->ca, &motion);
+        for (int k = 0; !o->is_raw && k < j->model->n_atom; k++)
+            tsr_motion_apply(&motion, j->model_xyz[k]);
+        if (o->all != NULL) {
+            tsr_all_atoms_place(o->all, xyz, j->xyz);
             xyz = (const double(*)[3])j->xyz;
         }
-        status = tsr_model_write(&spec, i + 1, label, xyz, out, err);
+        label_of(j, i, label, sizeof label);
+        TSR_TRY(tsr_model_write(&spec, i + 1, label, xyz, out, err));
     }
-    if (status == TSR_OK)
-        tsr_model_end(&spec, out);
+    tsr_model_end(&spec, out);
     /* mmCIF has no line before a model, so labels follow as comments */
-    for (int i = 0;
-         spec.format == TSR_MODEL_CIF && status == TSR_OK && i < j->n; i++) {
-        char label[80];
-        label_of(j, &frame[j->at[i]], &w, label, sizeof label);
+    for (int i = 0; spec.format == TSR_MODEL_CIF && i < j->n; i++) {
+        label_of(j, i, label, sizeof label);
         fprintf(out, "# model %d: %s\n", i + 1, label);
     }
-    if (j->options->config != NULL)
-        TSR_THEN(status, write_ihm(j, out, err));
-    free(w.value);
-    return status;
+    return o->config != NULL ? write_ihm(j, out, err) : TSR_OK;
 }
 
 /* ---- a scene ----
@@ -892,6 +836,9 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
                                            : model,
              .options = options};
     const int n_residue = model->n_residue;
+    const int last = tsr_frames_last_state(frames);
+    j.n_drawn = tsr_frames_list(frames, &j.drawn);
+    j.n_state = last > 0 ? last : 1;
     tsr_pool_array(&j.pool, j.model_xyz, model->n_atom);
     tsr_pool_array(&j.pool, j.xyz, j.shown->n_atom);
     tsr_pool_array(&j.pool, j.ca, n_residue);
@@ -899,7 +846,15 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     tsr_pool_array(&j.pool, j.mean, n_residue);
     tsr_pool_array(&j.pool, j.square, n_residue);
     tsr_pool_array(&j.pool, j.b, j.shown->n_atom);
+    tsr_pool_array(&j.pool, j.weight, last);
     tsr_status status = tsr_pool_check(&j.pool, err);
+    for (int s = 0; s < last && status == TSR_OK; s++) {
+        char name[32];
+        snprintf(name, sizeof name, "weight_%d", s + 1);
+        const tsr_status got = read_draws(&j, name, &j.weight[s], err);
+        status =
+            options->config != NULL ? got : TSR_OK; /* labels can do without */
+    }
     TSR_THEN(status, choose_frames(&j, choice, err));
     if (status == TSR_OK)
         tsr_start_ca(model, j.start);
@@ -908,6 +863,8 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     TSR_THEN(status, options->is_scene ? write_scene(&j, out, err)
                                        : write_models(&j, out, err));
     *n_model = j.n;
+    for (int s = 0; s < last && j.weight != NULL; s++)
+        free(j.weight[s].value);
     tsr_pool_clear(&j.pool);
     return status;
 }

@@ -662,7 +662,7 @@ int tsr_summary_decimals(const tsr_convergence *value)
 {
     double error = isfinite(value->mcse) ? value->mcse : value->sd / 100.0;
 
-    if (!(error > 0.0))
+    if (!(error > 0.0 && isfinite(error)))
         return 3;
     int decimals = 1 - (int)floor(log10(error));
     return decimals < 0 ? 0 : decimals > 12 ? 12 : decimals;

@@ -6,7 +6,6 @@
 #include "analysis/arrangements.h"
 #include "analysis/export.h"
 #include "analysis/frames.h"
-#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "molecule/structure.h"
@@ -39,13 +38,12 @@ static const tsr_field fields[] = {
                      "between two arrangements"),
     TSR_FIELD(STRING, "format", options, format, .argument = "FORMAT",
               .doc =
-                  "pdb, cif or xyz: conformations; ihm: an entry for PDB-IHM "
-                  "in mmCIF; mvsj: a scene for Mol*; csv: variables of the "
-                  "trace; default: by the name of the output, else pdb"),
+                  "pdb or cif: conformations; ihm: an entry for PDB-IHM in "
+                  "mmCIF; mvsj: a scene for Mol*; csv: variables of the trace; "
+                  "default: by the name of the output, else pdb"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "output file, with PyMOL and ChimeraX scripts in the same "
-                     "folder; default: standard output"),
+              .doc = "output file; default: standard output"),
     TSR_FIELD(
         CHOICE, "atoms", options, atoms, .argument = "WHICH", .initial = "auto",
         .words = atoms_words,
@@ -65,9 +63,9 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-enum { CSV = 3, IHM, SCENE, N_FORMAT, MOST_PICKS = 256 };
-static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz",
-                                                  "csv", "ihm", "mvsj"};
+enum { CSV = 2, IHM, SCENE, N_FORMAT, MOST_PICKS = 256 };
+static const char *const format_name[N_FORMAT] = {"pdb", "cif", "csv", "ihm",
+                                                  "mvsj"};
 
 /* Chooses the format: --format, else the ending of the file name, else pdb. */
 static tsr_status parse_format(const char *text, const char *path, int *format,
@@ -81,53 +79,10 @@ static tsr_status parse_format(const char *text, const char *path, int *format,
     for (*format = 0; *format < N_FORMAT; ++*format)
         if (strcasecmp(name, format_name[*format]) == 0)
             return TSR_OK;
-    return tsr_fail(err, TSR_E_USAGE,
-                    "%s '%.200s': expected %spdb, cif, ihm, mvsj, xyz or csv",
-                    text != NULL ? "--format" : "--output",
-                    text != NULL ? text : path,
-                    text != NULL ? "" : "--format, or a name that ends in ");
-}
-
-/* ---- scripts ---- */
-
-/* Writes the scripts for PyMOL and ChimeraX next to the models. Both programs
- * read a file name in JSON quotes. */
-static tsr_status write_script(const char *path, const char *extension,
-                               const char *before, const char *between,
-                               const char *format, const char *after,
-                               tsr_err *err)
-{
-    tsr_file_writer script;
-    char *name = tsr_text_format("%s%s", path, extension);
-    TSR_TRY(tsr_allocated(name, err));
-    tsr_status status = tsr_file_begin(&script, name, err);
-    free(name);
-    if (status != TSR_OK)
-        return status;
-    fputs(before, script.out);
-    tsr_json_text(&(tsr_json){.out = script.out}, NULL,
-                  tsr_text_file_name(path));
-    fprintf(script.out, "%s%s%s", between, format, after);
-    return tsr_file_end(&script, TSR_OK, err);
-}
-
-/* Scripts that show the models coloured by fluctuation. The format is explicit,
- * since the file name need not have an ending. PyMOL uses Python's cmd.load,
- * since PyMOL's "load" would end a file name at a comma. */
-static tsr_status write_scripts(const char *path, int format, tsr_err *err)
-{
-    TSR_TRY(write_script(
-        path, ".pml", "# PyMOL: run in the folder of the models\n/cmd.load(",
-        ", \"draws\", format=\"", format_name[format],
-        "\")\nhide everything\nshow ribbon, draws\nset all_states, on\n"
-        "spectrum b, blue_white_red, draws and name CA\nzoom draws\n",
-        err));
-    return write_script(
-        path, ".cxc", "# ChimeraX: run in the folder of the models\nopen ",
-        " format ", format == TSR_MODEL_CIF ? "mmcif" : "pdb",
-        "\nhide atoms\nshow cartoons\n"
-        "color byattribute bfactor palette blue:white:red\nview\n",
-        err);
+    return tsr_fail(
+        err, TSR_E_USAGE, "%s '%.200s': expected %spdb, cif, ihm, mvsj or csv",
+        text != NULL ? "--format" : "--output", text != NULL ? text : path,
+        text != NULL ? "" : "--format, or a name that ends in ");
 }
 
 /* ---- models ---- */
@@ -343,33 +298,23 @@ static tsr_status allow_missing_trace(tsr_past_run *run, tsr_status status,
  * its own files. */
 static const struct {
     const char *begins, *holds;
-} kinds[N_FORMAT + 1] = {
+} kinds[N_FORMAT] = {
     [TSR_MODEL_PDB] = {.begins = "REMARK 999 tessera: "},
     [TSR_MODEL_CIF] = {.begins = "data_", .holds = "\n# tessera: "},
-    [TSR_MODEL_XYZ] = {.holds = "\nchain "},
     [CSV] = {.begins = "chain,draw"},
     [IHM] = {.begins = "data_", .holds = "\n# tessera: "},
-    [SCENE] = {.begins = "{", .holds = TSR_SCENE_MARK},
-    [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
+    [SCENE] = {.begins = "{", .holds = TSR_SCENE_MARK}};
 
-/* Checks that the output file, and the scripts next to it, may be written. */
-static tsr_status check_targets(const options *asked, const tsr_past_run *run,
-                                const char *path, int format, tsr_err *err)
+static tsr_status check_target(const options *asked, const tsr_past_run *run,
+                               const char *path, int format, tsr_err *err)
 {
-    static const char *const script[] = {"", ".pml", ".cxc"};
     const char *const input[] = {run->trace_path};
     const tsr_file_target target = {.maker = "export",
                                     .n_input = 1,
                                     .input = input,
                                     .is_forced = asked->force};
-    for (int k = 0; k < (format <= TSR_MODEL_CIF ? 3 : 1); k++) {
-        const int kind = k == 0 ? format : N_FORMAT;
-        char name[4096];
-        snprintf(name, sizeof name, "%s%s", path, script[k]);
-        TSR_TRY(tsr_file_check_target(&target, name, kinds[kind].begins,
-                                      kinds[kind].holds, err));
-    }
-    return TSR_OK;
+    return tsr_file_check_target(&target, path, kinds[format].begins,
+                                 kinds[format].holds, err);
 }
 
 static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
@@ -395,7 +340,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     if (status != TSR_OK && format != CSV)
         status = allow_missing_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)
-        status = check_targets(asked, &run, path, format, err);
+        status = check_target(asked, &run, path, format, err);
     if (status == TSR_OK && path != NULL)
         status = tsr_file_begin(&to, path, err);
     FILE *into = to.out != NULL ? to.out : out;
@@ -404,10 +349,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     else
         TSR_THEN(status,
                  export_models(asked, &run, &choice, format, into, log, err));
-    const int has_scripts = to.beside != NULL && format <= TSR_MODEL_CIF;
     status = tsr_file_end(&to, status, err);
-    if (status == TSR_OK && has_scripts)
-        status = write_scripts(path, format, err);
     tsr_draw_choice_clear(&choice);
     tsr_past_run_clear(&run);
     return status;
@@ -415,7 +357,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_export = {
     .name = "export",
-    .doc = "export draws as PDB, mmCIF, PDB-IHM, a scene, XYZ or CSV",
+    .doc = "export draws as PDB, mmCIF, PDB-IHM, a scene or CSV",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),

@@ -697,10 +697,9 @@ static tsr_status print_entry(const work *w, const tsr_profile_result *r,
                               tsr_err *err)
 {
     tsr_words words;
-    if (w->saxs == NULL || w->saxs->entry.name[0] == '\0')
-        return TSR_OK;
     tsr_words_begin(&words);
-    tsr_profile_describe_entry(r, w->saxs, &words);
+    if (w->saxs != NULL)
+        tsr_profile_describe_entry(r, w->saxs, &words);
     return tsr_words_print(&words, w->out, 0, "", err);
 }
 

@@ -309,7 +309,7 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *atoms, tsr_log *log,
 
 /* ---- writing: several models into a stream, or one into a file ---- */
 
-typedef enum { TSR_MODEL_PDB, TSR_MODEL_CIF, TSR_MODEL_XYZ } tsr_model_format;
+typedef enum { TSR_MODEL_PDB, TSR_MODEL_CIF } tsr_model_format;
 
 /* A chain, strand or ligand as mmCIF counts them. Asyms with the same residues
  * have the same entity. */

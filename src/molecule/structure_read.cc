@@ -1913,30 +1913,29 @@ void read_results(gemmi::cif::Document &doc, gemmi::cif::Block &main,
         }
 }
 
-/* Reads the rows of the first scan of a loop. columns: q, I, sigma and the
- * scan; the last two may be missing. */
-void read_curve(gemmi::cif::Column *column, tsr_pool *pool, tsr_cansas *curve)
+/* Reads the rows of the first scan. Columns: q, I, and as far as they are
+ * there sigma and the scan. */
+void read_curve(gemmi::cif::Table &table, tsr_pool *pool, tsr_cansas *curve)
 {
-    const gemmi::cif::Item *item = column[0].item();
-    const int n = column[0].length();
-    const bool has_scans = column[3].item() == item;
+    const int n = int(table.length());
     *curve = tsr_cansas{};
     curve->n_data = 1;
-    curve->point = static_cast<tsr_cansas_point *>(
+    curve->point = static_cast<tsr_saxs_row *>(
         tsr_pool_new(pool, size_t(n), sizeof *curve->point));
     if (curve->point == nullptr)
         throw std::bad_alloc();
     for (int i = 0; i < n; i++) {
-        if (has_scans && column[3].at(i) != column[3].at(0)) {
-            curve->n_data += column[3].at(i) != column[3].at(i - 1);
+        gemmi::cif::Table::Row row = table[size_t(i)];
+        if (table.has_column(3) && row[3] != table[0][3]) {
+            curve->n_data += row[3] != table[size_t(i - 1)][3];
             continue;
         }
-        tsr_cansas_point *point = &curve->point[curve->n++];
+        tsr_saxs_row *point = &curve->point[curve->n++];
         point->line = i + 1;
         for (int c = 0; c < TSR_CANSAS_N; c++) {
-            const bool is_there = c < 3 && column[c].item() == item;
-            point->value[c] =
-                is_there ? gemmi::cif::as_number(column[c].at(i)) : double(NAN);
+            point->value[c] = c < 3 && table.has_column(c)
+                                  ? gemmi::cif::as_number(row[c])
+                                  : double(NAN);
             curve->has[c] |= std::isfinite(point->value[c]);
         }
     }
@@ -1945,34 +1944,29 @@ void read_curve(gemmi::cif::Column *column, tsr_pool *pool, tsr_cansas *curve)
 void read_entry(const char *path, const std::string &text, tsr_pool *pool,
                 tsr_sas_entry *entry, tsr_cansas *curve)
 {
-    static const char *const tag[] = {
-        "_sas_scan_intensity.momentum_transfer",
-        "_sas_scan_intensity.intensity",
-        "_sas_scan_intensity.intensity_su_counting",
-        "_sas_scan_intensity.scan_id"};
+    auto &unit = curve->unit[TSR_CANSAS_Q];
     gemmi::cif::Document doc =
         gemmi::cif::read_memory(text.data(), text.size(), path);
     for (gemmi::cif::Block &block : doc.blocks) {
-        gemmi::cif::Column column[4];
-        for (int k = 0; k < 4; k++)
-            column[k] = block.find_values(tag[k]);
-        const gemmi::cif::Loop *loop = column[0].get_loop();
-        if (loop == nullptr || column[1].item() != column[0].item())
+        gemmi::cif::Table table = block.find(
+            "_sas_scan_intensity.", {"momentum_transfer", "intensity",
+                                     "?intensity_su_counting", "?scan_id"});
+        if (!table.ok())
             continue;
-        if (loop->length() == 0)
+        if (table.length() == 0)
             refuse("'%s', line %d: the loop of the curve has no rows", path,
-                   column[0].item()->line_number);
-        read_curve(column, pool, curve);
-        copy_word(curve->unit[TSR_CANSAS_Q],
-                  block.find_values("_sas_scan.unit"));
-        if (curve->unit[TSR_CANSAS_Q][0] == '\0')
-            copy_word(curve->unit[TSR_CANSAS_Q],
+                   table.loop_item->line_number);
+        read_curve(table, pool, curve);
+        copy_word(unit, block.find_values("_sas_scan.unit"));
+        if (unit[0] == '\0')
+            copy_word(unit,
                       block.find_values("_sas_scan.momentum_transfer_units"));
         read_results(doc, block, entry);
         return;
     }
-    refuse("'%s' holds no curve: no data block has a loop of %s and %s", path,
-           tag[0], tag[1]);
+    refuse("'%s' holds no curve: no data block has a loop of "
+           "_sas_scan_intensity.momentum_transfer and its intensity",
+           path);
 }
 
 } // namespace

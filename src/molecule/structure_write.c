@@ -1,5 +1,5 @@
 /* Functions of structure.h other than parsing: labels, look-up of atoms, and
- * writers of PDB, mmCIF and XYZ. The PDB format limits the number of chains and
+ * writers of PDB and mmCIF. The PDB format limits the number of chains and
  * atoms and the size of coordinates, which is checked before writing. */
 #include "molecule/structure.h"
 
@@ -312,24 +312,19 @@ static void cif_entities(const tsr_model_spec *spec, FILE *out)
 
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
 {
-    switch (spec->format) {
-    case TSR_MODEL_PDB:
+    if (spec->format == TSR_MODEL_PDB) {
         print_remark(remark, "REMARK 999 ", out);
-        break;
-    case TSR_MODEL_CIF:
-        fprintf(out, "data_%s\n#\n", spec->name);
-        print_remark(remark, "# ", out);
-        cif_entities(spec, out);
-        tsr_cif_loop(out, "atom_site",
-                     "group_PDB id type_symbol label_atom_id label_alt_id "
-                     "label_comp_id label_asym_id label_entity_id label_seq_id "
-                     "pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy "
-                     "B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id "
-                     "auth_atom_id pdbx_PDB_model_num");
-        break;
-    case TSR_MODEL_XYZ:
-        break;
+        return;
     }
+    fprintf(out, "data_%s\n#\n", spec->name);
+    print_remark(remark, "# ", out);
+    cif_entities(spec, out);
+    tsr_cif_loop(out, "atom_site",
+                 "group_PDB id type_symbol label_atom_id label_alt_id "
+                 "label_comp_id label_asym_id label_entity_id label_seq_id "
+                 "pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy "
+                 "B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id "
+                 "auth_atom_id pdbx_PDB_model_num");
 }
 
 /* B exceeds the six columns of the PDB format (999.99) for domains that move by
@@ -421,8 +416,6 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
     if (spec->format == TSR_MODEL_PDB && number > 0)
         /* numbers above 9999 extend to the left, which readers accept */
         fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
-    else if (spec->format == TSR_MODEL_XYZ)
-        fprintf(out, "%d\n%s\n", m->n_atom, label);
     int serial = 0;
     for (int i = 0; i < m->n_atom; i++) {
         const tsr_model_atom *a = &m->atom[i];
@@ -430,10 +423,6 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
         serial++;
         if (spec->format == TSR_MODEL_CIF)
             cif_atom(spec, i, xyz[i], b, number > 0 ? number : 1, out);
-        else if (spec->format == TSR_MODEL_XYZ)
-            fprintf(out, "%-2s %.3f %.3f %.3f\n",
-                    a->element[0] != '\0' ? a->element : "X", xyz[i][0],
-                    xyz[i][1], xyz[i][2]);
         else
             pdb_atom(a, serial, xyz[i], b, out);
         if (spec->format == TSR_MODEL_PDB &&
@@ -450,10 +439,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
 
 void tsr_model_end(const tsr_model_spec *spec, FILE *out)
 {
-    if (spec->format == TSR_MODEL_PDB)
-        fputs("END\n", out);
-    else if (spec->format == TSR_MODEL_CIF)
-        fputs("#\n", out);
+    fputs(spec->format == TSR_MODEL_PDB ? "END\n" : "#\n", out);
 }
 
 tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,

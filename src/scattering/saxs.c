@@ -414,16 +414,17 @@ static void put_comment(FILE *out, const char *comment)
     }
 }
 
-static void put_text(FILE *out, const tsr_saxs_columns *s)
+/* Rows of q, I and further columns (NULL: none). is_cif: after the numbers of
+ * the loop's parent and of the point. */
+static void put_rows(FILE *out, const tsr_saxs_columns *s, int is_cif,
+                     const double *third, const double *fourth)
 {
-    put_comment(out, s->comment);
-    fprintf(out, "# q[1/Angstrom] I(q) sigma%s\n",
-            s->dq != NULL ? " sigma_q[1/Angstrom]" : "");
+    const double *const column[] = {s->q, s->intensity, third, fourth};
     for (int i = 0; i < s->n; i++) {
-        fprintf(out, "%.10g %.10g %.10g", s->q[i], s->intensity[i],
-                s->sigma[i]);
-        if (s->dq != NULL)
-            fprintf(out, " %.10g", s->dq[i]);
+        if (is_cif)
+            fprintf(out, "1 %d ", i + 1);
+        for (int c = 0; c < 4 && column[c] != NULL; c++)
+            fprintf(out, "%s%.10g", c > 0 ? " " : "", column[c][i]);
         fputc('\n', out);
     }
 }
@@ -435,29 +436,13 @@ int tsr_sascif_is_name(const char *path)
            (strcasecmp(dot, ".sascif") == 0 || strcasecmp(dot, ".cif") == 0);
 }
 
-/* A number with as many digits as reading it back needs. */
+/* NaN: unknown. */
 static void put(FILE *out, double value)
 {
-    char text[32];
-    int digits = 8;
-    do
-        snprintf(text, sizeof text, " %.*g", digits, value);
-    while (digits++ < 17 && strtod(text, NULL) != value);
-    fputs(isfinite(value) ? text : " ?", out);
-}
-
-/* A loop of q, I and `last`. */
-static void put_loop(FILE *out, const tsr_saxs_columns *s, const char *category,
-                     const char *items, const double *last)
-{
-    tsr_cif_loop(out, category, items);
-    for (int i = 0; i < s->n; i++) {
-        fprintf(out, "1 %d", i + 1);
-        put(out, s->q[i]);
-        put(out, s->intensity[i]);
-        put(out, last[i]);
-        fputc('\n', out);
-    }
+    if (isfinite(value))
+        fprintf(out, " %.10g", value);
+    else
+        fputs(" ?", out);
 }
 
 static void put_cif(FILE *out, const tsr_saxs_columns *s, const char *path)
@@ -476,9 +461,10 @@ static void put_cif(FILE *out, const tsr_saxs_columns *s, const char *path)
     put(out, s->rg > 0.0 ? s->rg / 10.0 : (double)NAN); /* nm */
     put(out, s->rg > 0.0 ? s->i0 : (double)NAN);
     fputc('\n', out);
-    put_loop(out, s, "sas_scan_intensity",
-             "scan_id id momentum_transfer intensity intensity_su_counting",
-             s->sigma);
+    tsr_cif_loop(out, "sas_scan_intensity",
+                 "scan_id id momentum_transfer intensity "
+                 "intensity_su_counting");
+    put_rows(out, s, 1, s->sigma, NULL);
     if (s->fit == NULL)
         return;
     fprintf(out, "data_%s_FIT_1\n", name);
@@ -488,8 +474,9 @@ static void put_cif(FILE *out, const tsr_saxs_columns *s, const char *path)
     put(out, s->chi2);
     put(out, s->p);
     fputc('\n', out);
-    put_loop(out, s, "sas_model_fitting",
-             "id ordinal momentum_transfer intensity fit", s->fit);
+    tsr_cif_loop(out, "sas_model_fitting",
+                 "id ordinal momentum_transfer intensity fit");
+    put_rows(out, s, 1, s->fit, NULL);
 }
 
 tsr_status tsr_saxs_write(const char *path, const tsr_saxs_columns *columns,
@@ -503,9 +490,13 @@ tsr_status tsr_saxs_write(const char *path, const tsr_saxs_columns *columns,
                         "the file .dat",
                         path);
     TSR_TRY(tsr_file_begin(&to, path, err));
-    if (is_cif)
+    if (is_cif) {
         put_cif(to.out, columns, path);
-    else
-        put_text(to.out, columns);
+    } else {
+        put_comment(to.out, columns->comment);
+        fprintf(to.out, "# q[1/Angstrom] I(q) sigma%s\n",
+                columns->dq != NULL ? " sigma_q[1/Angstrom]" : "");
+        put_rows(to.out, columns, 0, columns->sigma, columns->dq);
+    }
     return tsr_file_end(&to, TSR_OK, err);
 }

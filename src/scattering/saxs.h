@@ -117,9 +117,8 @@ typedef struct {
 int tsr_sascif_is_name(const char *path);
 
 /* Writes the comment and the columns q, I, sigma and dq as text, or, by the
- * name of the file, sasCIF. Its data blocks have the name of the file, and its
- * numbers all digits, so that reading returns the same curve. Errors:
- * TSR_E_USAGE (sasCIF has no dq), TSR_E_IO. */
+ * name of the file, sasCIF, whose data blocks have the name of the file.
+ * Numbers have ten digits. Errors: TSR_E_USAGE (sasCIF has no dq), TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, const tsr_saxs_columns *columns,
                           tsr_err *err);
 

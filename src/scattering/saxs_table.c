@@ -96,7 +96,7 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
         double value;
         int is_number = parse_number(line + from, i - from, comma, &value);
         if (is_number && n_leading == n_token) {
-            if (n_leading < 5)
+            if (n_leading < TSR_CANSAS_N)
                 row->value[n_leading] = value;
             n_leading++;
         }
@@ -291,13 +291,13 @@ static void find_columns(const char *path, const char *text,
 
 /* Converts a curve of canSAS or sasCIF, all q to the unit of Q. A resolution of
  * 0 at all points is none. */
-static tsr_status convert(const char *path, const tsr_cansas *c, tsr_pool *pool,
+static tsr_status convert(const char *path, tsr_cansas *c, tsr_pool *pool,
                           tsr_saxs_table *table, tsr_err *err)
 {
     double scale[TSR_CANSAS_N];
     table->n = c->n;
+    table->row = c->point;
     table->has_sigma = c->has[TSR_CANSAS_IDEV];
-    tsr_pool_array(pool, table->row, c->n);
     if (c->n_data > 1)
         table->note =
             tsr_pool_format(pool, "the first of %d curves is read", c->n_data);
@@ -316,12 +316,9 @@ static tsr_status convert(const char *path, const tsr_cansas *c, tsr_pool *pool,
                                                              : 10.0;
     }
     for (int i = 0; i < c->n; i++) {
-        const double *v = c->point[i].value;
-        const double dq = v[TSR_CANSAS_QDEV] * scale[TSR_CANSAS_QDEV];
-        table->row[i] = (tsr_saxs_row){
-            .value = {v[TSR_CANSAS_Q], v[TSR_CANSAS_I], v[TSR_CANSAS_IDEV], dq},
-            .line = c->point[i].line};
-        table->has_dq |= c->has[TSR_CANSAS_QDEV] && dq != 0.0;
+        double *v = c->point[i].value;
+        v[TSR_CANSAS_QDEV] *= scale[TSR_CANSAS_QDEV];
+        table->has_dq |= c->has[TSR_CANSAS_QDEV] && v[TSR_CANSAS_QDEV] != 0.0;
         for (int k = TSR_CANSAS_DQL; k < TSR_CANSAS_N; k++) {
             if (c->has[k] && fabs(v[k] - c->point->value[k]) > 0.01 * v[k])
                 return tsr_fail(err, TSR_E_DATA,

@@ -21,12 +21,6 @@
 typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
 
 typedef struct {
-    double value[5]; /* the first min(width, 5) numbers */
-    int width;       /* numbers at the beginning of the line */
-    long line;       /* line number, from 1 */
-} tsr_saxs_row;
-
-typedef struct {
     tsr_saxs_row *row; /* [n] rows of the table, in file order */
     int n;
     int has_sigma;     /* 3 or more columns */
@@ -46,9 +40,8 @@ typedef struct {
  * store/cansas.h. Of text: the longest run of rows of equal width, extended by
  * adjacent rows that continue q. Up to four rows are left out at its beginning,
  * if their q is above that of the middle row, and at its end, if their q is far
- * beyond the others. In memory of the pool. Errors: those of reading the file
- *, of
- * store/cansas.h and of molecule/sas_entry.h; TSR_E_NOMEM, TSR_E_DATA (no
+ * beyond the others. In memory of the pool. Errors: those of reading the file,
+ * of store/cansas.h and of molecule/sas_entry.h; TSR_E_NOMEM, TSR_E_DATA (no
  * table, a broken or short line inside the table). */
 tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
                                tsr_saxs_table *table, tsr_err *err);

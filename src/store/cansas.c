@@ -35,7 +35,7 @@ static void blank_out(char *p)
 static tsr_status read_element(const char *path, const char *p, int c,
                                tsr_cansas *out, tsr_err *err)
 {
-    tsr_cansas_point *point = &out->point[out->n - 1];
+    tsr_saxs_row *point = &out->point[out->n - 1];
     const char *end = p + strcspn(p, "<>");
     char *stop;
     if (!out->has[c])

@@ -25,13 +25,16 @@ typedef enum {
 
 enum { TSR_CANSAS_UNIT = 128 };
 
+/* A point of a curve, or a row of numbers in a text. */
 typedef struct {
-    double value[TSR_CANSAS_N]; /* NaN: missing in this point */
-    long line; /* XML: line of the point; else its number, from 1 */
-} tsr_cansas_point;
+    double value[TSR_CANSAS_N]; /* NaN: missing in this point; of a text the
+                                   first min(width, TSR_CANSAS_N) numbers */
+    int width;                  /* text: numbers at the beginning of the line */
+    long line; /* text, XML: line; else the number of the point, from 1 */
+} tsr_saxs_row;
 
 typedef struct {
-    tsr_cansas_point *point; /* [n] in file order */
+    tsr_saxs_row *point; /* [n] in file order */
     int n;
     int has[TSR_CANSAS_N]; /* 1: at least one point has this column */
     char unit[TSR_CANSAS_N][TSR_CANSAS_UNIT]; /* text with the unit, which may

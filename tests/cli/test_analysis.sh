@@ -46,8 +46,8 @@ export of the trace has a header | 0> ^chain,draw,rg,d_max | tessera export run 
     three draws of two chains | test "$(wc -l <out.txt)" -eq 7
 export into a file | 0 | tessera export run --format csv --draws best --output best.csv
     holds one draw | test "$(wc -l <best.csv)" -eq 2
-    and no scripts, no remains | test "$(ls best.csv*)" = best.csv
-a format that is none | 64 pdb, cif, ihm, mvsj, xyz or csv | tessera export run --format doc
+    and no remains | test "$(ls best.csv*)" = best.csv
+a format that is none | 64 pdb, cif, ihm, mvsj or csv | tessera export run --format doc
 draws that are none | 64 expected all, best | tessera export run --draws first
 draws that are not there | 65 none of the 12 draws | tessera export run --format csv --draws 100
 a run without conformations | 66 output.trajectory_every | tessera export prior --output new.pdb

@@ -82,9 +82,8 @@ cp model.pdb b.pdb
 echo precious >t.dat
 cases <<'END'
 $ over "export, PDB" a.pdb export whole -o a.pdb
-$ over "its script" a.pdb.pml export whole -o a.pdb
 $ over "export, mmCIF" a.cif export whole -o a.cif
-$ over "export, XYZ" a.xyz export whole -o a.xyz
+$ over "export, a scene" a.mvsj export whole -o a.mvsj
 $ over "export, CSV" a.csv export whole -o a.csv
 export over a structure | 64 b.pdb' exists | tessera export whole -o b.pdb
 export over the trace | 64 replace the input | tessera export whole -o whole/trace.h5 --format csv --force

@@ -121,7 +121,7 @@ static void try_structure(const char *path)
         tsr_pool pool = {0};
         tsr_cif_labels labels;
         if (good(tsr_cif_labels_make(m, &pool, &labels, &err), &err))
-            for (int k = TSR_MODEL_PDB; k <= TSR_MODEL_XYZ; k++) {
+            for (int k = TSR_MODEL_PDB; k <= TSR_MODEL_CIF; k++) {
                 tsr_model_spec spec = {.format = (tsr_model_format)k,
                                        .name = "fuzz",
                                        .atoms = m,
@@ -526,7 +526,7 @@ static void try_run(const uint8_t *data, size_t size)
         "export @/killed --draws even:3 --format cif --atoms all",
         "export @/ended --format csv",
         "summary @/ended/trace.h5",
-        "export @/ended --draws all --raw --format xyz",
+        "export @/ended --draws all --raw --format mvsj",
         "export @/killed --draws arrangements",
         "resume @/ended --draws 10 --device reference",
         "resume @/killed --draws 1 --device reference",

@@ -4,7 +4,7 @@
 #   FOLDER/corpus        what is found beyond the seeds; kept for the next time
 #   FOLDER/found         inputs that crash, leak or take too long
 #   FOLDER/log           what libFuzzer prints
-# Prints a row a target; the exit status is 1 if there is a finding. On 18
+# Prints a row a target; the exit status is 1 if there is a finding. On 16
 # processors or more the targets run side by side, else one after the other.
 binary=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,8 +33,8 @@ one() { # TARGET PROCESSES SECONDS
 # The target `run` is slow and reaches most of the program.
 for target in run:9 pdb:2 cif:2 curve:1 config:1 table:1 map:1 dcd:1 pae:1; do
     name=${target%:*} share=${target#*:}
-    if [ "$cores" -ge 19 ]; then
-        one "$name" $((cores * share / 19)) "$seconds" &
+    if [ "$cores" -ge 16 ]; then
+        one "$name" $(((cores * share + 3) / 19)) "$seconds" &
     else
         one "$name" "$cores" $((seconds * share / 19 + 1))
     fi

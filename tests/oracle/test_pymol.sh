@@ -1,5 +1,5 @@
 #!/bin/sh
-# PyMOL opens exported conformations by the script that comes with them.
+# PyMOL opens exported conformations with all their models.
 . tests/cli/expect.sh
 if ! command -v pymol >/dev/null; then
     echo "skip exports in PyMOL: pymol is not installed"
@@ -26,15 +26,15 @@ print("loaded %d states, %d CA" % (cmd.count_states("draws"), cmd.count_atoms("d
 PML
 for format in pdb cif; do
     tessera export run --draws 0:18:2 --format $format --quiet \
-        --output "shown.$format"
+        --output "draws.$format"
     # Debian's pymol asks env for python3, which may be another
-    PATH=/usr/bin:$PATH timeout 60 pymol -cq "shown.$format.pml" ask.pml \
+    PATH=/usr/bin:$PATH timeout 60 pymol -cq "draws.$format" ask.pml \
         >pymol.txt 2>&1
     if grep -q "^loaded 10 states, $residues CA" pymol.txt &&
         ! grep -qi "error" pymol.txt; then
-        echo "ok PyMOL runs the script of $format"
+        echo "ok PyMOL opens $format"
     else
-        echo "not ok the script of $format in PyMOL"
+        echo "not ok $format in PyMOL"
         sed 's/^/    /' pymol.txt
     fi
 done

@@ -196,6 +196,15 @@ TEST(test_not_finite)
     }
 }
 
+/* A damaged trace can have values whose variance overflows. */
+TEST(test_decimals)
+{
+    assert_int_equal(tsr_summary_decimals(&(tsr_convergence){.mcse = 0.34}), 2);
+    assert_int_equal(
+        tsr_summary_decimals(&(tsr_convergence){.mcse = NAN, .sd = INFINITY}),
+        3);
+}
+
 TEST(test_few)
 {
     tsr_summary *s = made((recipe){.n_draw = 3, .middle = 30.0, .width = 4.0});
