@@ -35,6 +35,35 @@ static uint64_t add_doubles(uint64_t sum, const double *x, size_t n)
     return tsr_checksum(sum, x, n * sizeof *x);
 }
 
+/* Results of functions, whose last bits depend on the processor. */
+static uint64_t add_rounded(uint64_t sum, const double *x, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        const float rounded = (float)x[k];
+        sum = tsr_checksum(sum, &rounded, sizeof rounded);
+    }
+    return sum;
+}
+
+int64_t tsr_run_arithmetic(const tsr_setup *setup)
+{
+    const tsr_devices *v = &setup->devices;
+    const char *engine = "";
+    uint64_t sum = 0;
+    for (int e = 0; e < v->n; e++)
+        if (strcmp(engine, v->group[e].engine->description) != 0) {
+            engine = v->group[e].engine->description;
+            sum = tsr_checksum(sum, engine, strlen(engine));
+        }
+    for (int k = 1; k <= 500; k++) {
+        const double x = 0.0137 * k;
+        const double y[] = {exp(-x), log(x),   pow(x, 1.7),   sin(x),
+                            cos(x),  log1p(x), atan2(x, 1.3), tanh(x)};
+        sum = add_doubles(sum, y, sizeof y / sizeof *y);
+    }
+    return as_int64(sum);
+}
+
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
 {
     const tsr_molecule *m = &setup->molecule;
@@ -60,11 +89,11 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                          (size_t)m->form_factors->n_type);
     for (int p = 0; l != NULL && p < l->n_probe; p++) {
         const tsr_probe *of = &l->probe[p];
-        tables = add_doubles(tables, of->amplitude,
+        tables = add_rounded(tables, of->amplitude,
                              (size_t)(of->n_comp * of->n_type * l->grid.n_q));
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
-    tables = add_doubles(tables, &log_prior, 1);
+    tables = add_rounded(tables, &log_prior, 1);
     return (tsr_run_identity){as_int64(structure),
                               as_int64(data),
                               as_int64(tables),
@@ -140,8 +169,8 @@ static const tsr_checkpoint_field fields[] = {
     FIELD("identity/n_chain", INT64, identity.n_chain),
     FIELD("identity/n_temp", INT64, identity.n_temp),
     FIELD("identity/n_state", INT64, identity.n_state),
+    FIELD("arithmetic", INT64, arithmetic),
     TSR_CHECKPOINT_STRING("config", tsr_run_checkpoint, text),
-    TSR_CHECKPOINT_STRING("engine", tsr_run_checkpoint, engine),
     {0}};
 
 /* State of the chains, which is large and read only to resume. */
@@ -174,7 +203,6 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
 void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
 {
     free(checkpoint->text);
-    free(checkpoint->engine);
     free(checkpoint->error_text);
     free(checkpoint->written_at);
     free(checkpoint->remark);

@@ -30,6 +30,13 @@ typedef struct {
  * n_chain and n_temp are known after tsr_setup_engine. */
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
+/* Checksum of how this process rounds: of the descriptions of its engines
+ * (device, driver, kernels), and of values of the C library's functions, which
+ * has versions of them for processors with and without fused multiply-add.
+ * Where it differs, draws are valid, but not the same bits. Needs
+ * tsr_setup_engine. */
+int64_t tsr_run_arithmetic(const tsr_setup *setup);
+
 /* Steps of all chains and temperatures for one draw of every chain. */
 long tsr_run_draw_steps(const tsr_config *config,
                         const tsr_run_identity *identity);
@@ -54,10 +61,9 @@ double tsr_run_remaining(const tsr_config *config,
 typedef struct {
     tsr_run_progress progress;
     tsr_run_identity identity;
-    char *text;   /* config.yaml */
-    char *engine; /* description of the engines (tsr_devices); "": no engine,
-                     because no term needs profiles */
-    char *written_at; /* UTC, ISO 8601; set on reading */
+    int64_t arithmetic; /* tsr_run_arithmetic of the last session */
+    char *text;         /* config.yaml */
+    char *written_at;   /* UTC, ISO 8601; set on reading */
     char *remark; /* why the newest checkpoint could not be used; NULL: it was
                      used; set on reading */
     tsr_archive saved; /* state of the chains; after reading, empty unless it

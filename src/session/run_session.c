@@ -402,6 +402,32 @@ static tsr_status tell_ranks(tsr_session *s, tsr_err *err)
     return status;
 }
 
+/* Called by all ranks: rank 0 warns of the first that rounds otherwise. */
+static tsr_status compare_arithmetic(const tsr_session *s, tsr_err *err)
+{
+    struct {
+        int64_t arithmetic;
+        char node[64];
+    } own = {tsr_run_arithmetic(s->setup), ""}, other;
+    int is_same = 1;
+    (void)gethostname(own.node, sizeof own.node - 1);
+    for (int r = 1; r < tsr_ranks_size(); r++) {
+        other = own;
+        TSR_TRY(tsr_ranks_broadcast(&other, sizeof other, r, err));
+        if (is_same && other.arithmetic != own.arithmetic &&
+            tsr_ranks_rank() == 0) {
+            tsr_warn(s->log,
+                     "rank %d on %s has a processor, device or driver of "
+                     "another kind than rank 0 on %s: draws are valid, but not "
+                     "bit-identical to those of another number of ranks; "
+                     "choose nodes of one kind, as with sbatch --constraint",
+                     r, other.node, own.node);
+            is_same = 0;
+        }
+    }
+    return TSR_OK;
+}
+
 static void log_ranks(const tsr_session *s)
 {
     const int n = tsr_ranks_size();
@@ -447,6 +473,7 @@ static tsr_status prepare(tsr_session *s, tsr_err *err)
     const tsr_status status = tsr_ranks_agree(make_sampler(s, err), NULL, err);
     if (status != TSR_OK)
         return tsr_config_locate_error(s->config, status, err);
+    TSR_TRY(compare_arithmetic(s, err));
     tsr_sampler_lead(s->sampler);
     s->progress.next_check = 100;
     s->progress.start_chi2 =
@@ -843,7 +870,6 @@ static tsr_status restore(tsr_session *s, tsr_err *err)
 static tsr_status resume(tsr_session *s, tsr_err *err)
 {
     const tsr_run_checkpoint *at = &s->checkpoint;
-    const char *engine = s->setup->devices.text;
     const int n_thread = tsr_sampler_n_thread(s->sampler);
     if (!s->is_resumed) {
         TSR_TRY(rewrite_config(s, err));
@@ -863,11 +889,11 @@ static tsr_status resume(tsr_session *s, tsr_err *err)
              "kept; %d threads",
              at->written_at, s->progress.warmup, s->progress.draws, n_thread);
     log_ranks(s);
-    if (strcmp(at->engine == NULL ? "" : at->engine,
-               engine == NULL ? "" : engine) != 0)
-        tsr_warn(s->log, "the device, its driver or the kernels changed since "
-                         "the last session: further draws are valid, but not "
-                         "bit-identical to those of an uninterrupted run");
+    if (at->arithmetic != tsr_run_arithmetic(s->setup))
+        tsr_warn(s->log, "the device, its driver, the kernels or the kind of "
+                         "processor changed since the last session: further "
+                         "draws are valid, but not bit-identical to those of "
+                         "an uninterrupted run");
     return TSR_OK;
 }
 
@@ -904,14 +930,14 @@ static tsr_status write_checkpoint(tsr_session *s, tsr_err *err)
     s->saved_progress.is_finished = s->progress.is_finished;
     s->saved_progress.is_converged = s->progress.is_converged;
     s->saved_progress.expected = s->progress.expected;
-    const tsr_run_checkpoint checkpoint = {.progress = s->saved_progress,
-                                           .identity = s->identity,
-                                           .text = s->config_text,
-                                           .engine = s->setup->devices.text,
-                                           .saved = s->saved,
-                                           .error = s->saved_error,
-                                           .error_text =
-                                               s->setup->data.model_error};
+    const tsr_run_checkpoint checkpoint = {
+        .progress = s->saved_progress,
+        .identity = s->identity,
+        .text = s->config_text,
+        .arithmetic = tsr_run_arithmetic(s->setup),
+        .saved = s->saved,
+        .error = s->saved_error,
+        .error_text = s->setup->data.model_error};
     TSR_THEN(status, tsr_run_checkpoint_write(s->directory, &checkpoint, err));
     double now = tsr_clock_s();
     s->next_checkpoint =
@@ -1586,6 +1612,7 @@ tsr_status tsr_session_follow(tsr_log *log, tsr_err *err)
     s.is_resumed = m.is_resumed;
     TSR_THEN(status,
              tsr_ranks_agree(prepare_like(&s, &m, text, err), NULL, err));
+    TSR_THEN(status, compare_arithmetic(&s, err));
     TSR_THEN(status, tsr_sampler_follow(s.sampler, s.record, learn, &s, err));
     free(text);
     tsr_session_clear(&s);

@@ -53,6 +53,16 @@ ranks() {
     $mpirun -np "$n_rank" "$@"
 }
 
+# has_other_processor WHAT: `env $other_processor COMMAND` runs as on a processor without
+# fused multiply-add, for which the C library has versions of exp and sin that round
+# otherwise. Where this processor has none, WHAT is skipped.
+other_processor=GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4
+has_other_processor() {
+    grep -qw fma /proc/cpuinfo 2>/dev/null && return
+    echo "skip $1: this processor has no fused multiply-add"
+    false
+}
+
 # expect NAME STATUS PATTERN COMMAND...: the exit status of the command, and a
 # pattern (grep -E) in its standard error, or with "STATUS>" in its output. A failure
 # prints one message; the program alone prints its usage, and status 1 is an answer.

@@ -34,10 +34,17 @@ $ mkdir tables && for table in "$source"/data/*; do : >"tables/${table##*/}"; do
 an error on another rank | 65 another rank: .*tables/ | $mpirun -np 1 tessera-mpi run run.yaml \
     --output five : -np 1 env TESSERA_DATA=$work/tables tessera-mpi run run.yaml --output five
     leaves nothing | test ! -e five
+    ranks of one kind | no in two/run.log another kind
 solve | 0 | tessera solve model.pdb curve.dat --output solved $few
 solve on two ranks | 0 | ranks 2 tessera-mpi solve model.pdb curve.dat --output solved-two $few
 $ same "solve: the same draws" solved/1 solved-two/1
 END
+if has_other_processor "ranks on processors of two kinds"; then
+    cases <<'END'
+processors of two kinds | 0 rank 1 on .* of another kind than rank 0 | $mpirun -np 1 tessera-mpi run run.yaml \
+    --output mixed : -np 1 env $other_processor tessera-mpi run run.yaml --output mixed
+END
+fi
 atoms=$shared/saxs/lar_fn3_1_2/model.pdb
 if [ -e "$atoms" ] && tessera devices --no-test 2>&1 | grep -q "^.*(CPU)"; then
     awk '/^ATOM/ && substr($0, 23, 4) + 0 >= 82 && substr($0, 23, 4) + 0 <= 122' "$atoms" >lar.pdb

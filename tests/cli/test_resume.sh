@@ -79,6 +79,21 @@ that is damaged | 65 is damaged | tessera run atoms.yaml --output no --set model
 where nothing can be written | 0 model_error.file: not written | tessera run atoms.yaml --output atoms-lost --set model_error.file=nowhere/error.h5
 runs with two of them | 0> model errors of runs 1 and 2 differ | tessera compare atoms-whole atoms-other
 END
+    if has_other_processor "a run that moves to another processor"; then
+        cat >moved.yaml <<END
+structure: {file: $shared/saxs/lar_fn3_1_2/model.pdb, flexible: ["A:97-103"]}
+data: [{file: $shared/saxs/lar_fn3_1_2/exp.dat, q_range: [0, 0.35]}]
+model_error: none
+sampler: {chains: 2, warmup: 6, draws: 3, thin: 1, temperatures: 1, start: file}
+device: {use: reference, threads: 1}
+END
+        cases <<'END'
+a run | 0 | tessera run moved.yaml --output moved
+on a processor of another kind | 0 kind of processor changed | env $other_processor tessera resume moved --draws 5
+and again | 0 | env $other_processor tessera resume moved --draws 7
+    which is now the same | no err kind of processor
+END
+    fi
 else
     echo "skip the model's own error: no ../shared/data/saxs"
 fi
