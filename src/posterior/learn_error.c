@@ -202,6 +202,15 @@ static void draw_examples(void *context, int part, int thread)
     }
 }
 
+/* Threads that draw examples. The other ranks of this computer wait for the
+ * model error meanwhile, so that their processors are free. */
+static int n_learner(const tsr_setup *s)
+{
+    int n_rank;
+    (void)tsr_ranks_on_node(&n_rank);
+    return s->n_thread * n_rank < N_STREAM ? s->n_thread * n_rank : N_STREAM;
+}
+
 /* Opens the chains, and curves for each thread but the first, which has them
  * already. */
 static tsr_status open_streams(comparison *x, tsr_err *err)
@@ -211,7 +220,7 @@ static tsr_status open_streams(comparison *x, tsr_err *err)
     for (int k = 0; k < N_STREAM; k++) {
         stream *s = &x->stream[k];
         TSR_TRY(tsr_chain_new(&x->prior, LEARN_STREAM + k, &s->chain, err));
-        if (k > 0 && k < x->s->n_thread)
+        if (k > 0 && k < n_learner(x->s))
             TSR_TRY(tsr_atom_curves_new(&x->s->molecule, &x->l->grid,
                                         x->s->devices.device[0], NULL,
                                         &s->curves, err));
@@ -224,10 +233,9 @@ static tsr_status open_streams(comparison *x, tsr_err *err)
 /* Adds examples from draws of the prior, up to n. */
 static tsr_status compute_prior_examples(comparison *x, int n, tsr_err *err)
 {
-    const int n_thread = x->s->n_thread < N_STREAM ? x->s->n_thread : N_STREAM;
     x->first = x->examples.n;
     x->examples.n = n;
-    tsr_parallel_run(N_STREAM, n_thread, draw_examples, x);
+    tsr_parallel_run(N_STREAM, n_learner(x->s), draw_examples, x);
     for (int k = 0; k < N_STREAM; k++)
         if (x->stream[k].status != TSR_OK)
             return tsr_fail(err, x->stream[k].status, "%s",
