@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Set once, as MPI is connected once. */
+static int size = 1, rank = 0, size_of_node = 1, rank_on_node = 0;
+
 #ifdef TSR_MPI
 
 #include <limits.h>
@@ -45,9 +48,6 @@ static tsr_status finish(int code, MPI_Request *request, tsr_err *err)
     return check(code, err);
 }
 
-/* Set once, as MPI is connected once. */
-static int size = 1, rank = 0, size_of_node = 1, rank_on_node = 0;
-
 void tsr_ranks_begin(void)
 {
     int level;
@@ -67,22 +67,6 @@ void tsr_ranks_begin(void)
 void tsr_ranks_end(void)
 {
     MPI_Finalize();
-}
-
-int tsr_ranks_size(void)
-{
-    return size;
-}
-
-int tsr_ranks_rank(void)
-{
-    return rank;
-}
-
-int tsr_ranks_on_node(int *n)
-{
-    *n = size_of_node;
-    return rank_on_node;
 }
 
 static tsr_status broadcast(void *block, size_t n, MPI_Datatype type, int from,
@@ -155,8 +139,9 @@ tsr_status tsr_ranks_pass(tsr_archive *archive, int from, int to, tsr_err *err)
     tsr_archive *a = archive;
     const int is_source = rank == from;
     char ready = 0;
-    uint64_t n[2] = {a->failed || a->n_real > INT_MAX ? UINT64_MAX : a->n_real,
-                     a->n_integer};
+    const int fails =
+        a->failed || a->n_real > INT_MAX || a->n_integer > INT_MAX;
+    uint64_t n[2] = {fails ? UINT64_MAX : a->n_real, a->n_integer};
     if (size == 1 || from == to || (to >= 0 && to != rank && !is_source))
         return TSR_OK;
     TSR_TRY(to < 0 ? tsr_ranks_broadcast(n, sizeof n, from, err)
@@ -220,22 +205,6 @@ void tsr_ranks_begin(void) {}
 
 void tsr_ranks_end(void) {}
 
-int tsr_ranks_size(void)
-{
-    return 1;
-}
-
-int tsr_ranks_rank(void)
-{
-    return 0;
-}
-
-int tsr_ranks_on_node(int *n)
-{
-    *n = 1;
-    return 0;
-}
-
 tsr_status tsr_ranks_broadcast(void *block, size_t n_byte, int from,
                                tsr_err *err)
 {
@@ -271,10 +240,26 @@ tsr_status tsr_ranks_agree(tsr_status status, int *stop, tsr_err *err)
 
 #endif
 
+int tsr_ranks_size(void)
+{
+    return size;
+}
+
+int tsr_ranks_rank(void)
+{
+    return rank;
+}
+
+int tsr_ranks_on_node(int *n)
+{
+    *n = size_of_node;
+    return rank_on_node;
+}
+
 int tsr_ranks_first(int n, int of)
 {
-    const int n_rank = tsr_ranks_size(), more = n % n_rank;
-    return n / n_rank * of + (of < more ? of : more);
+    const int more = n % size;
+    return n / size * of + (of < more ? of : more);
 }
 
 tsr_status tsr_ranks_work(int *work, tsr_err *err)

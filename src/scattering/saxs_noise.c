@@ -91,10 +91,13 @@ int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
         tsr_words_add(w, ": sigma is %.3g times too small%s%s", z->next,
                       z->is_shared ? " or more" : "",
                       z->next > 30.0 ? " (in another unit than I?)" : "");
-    tsr_words_add(w, "%s.",
+    tsr_words_add(w, "%s%s.",
                   z->is_shared ? "; neighbouring points have correlated noise, "
                                  "and CorMap does not apply"
-                               : "");
+                               : "",
+                  z->is_shared && is_low
+                      ? "; with noise.scale: 1 a run does not infer less noise"
+                      : "");
     if (!(is_low && z->is_shared) &&
         residual > (1.2 + 3.0 / sqrt(z->n)) * z->level)
         tsr_words_add(w,

@@ -77,7 +77,7 @@ $ tessera profile model.pdb --bodies two --device reference --q-max 0.25 --n-q 6
 a smoothed curve | 0 warning: .*smooth.dat: .*CorMap does not | of smooth.dat
     is called that | text the curve was smoothed or computed, or sigma is too large
     but not as it should be, and CorMap is no evidence | no text should && no text CorMap p
-    the log warned | in out/run.log warning: .*smooth.dat: .*CorMap does not
+    the log warned | in out/run.log warning: .*smooth.dat: .*CorMap does not apply; with noise.scale: 1
 as JSON | 0 | tessera summary out --json
     with its number | json [c.noise_by_neighbours < 0.1 and c.neighbours_share_noise is True and c.cormap_p is None \
         and c.rigid.cormap_p is None for c in d.verdict.curves[:1]] == [True]
