@@ -290,21 +290,13 @@ static tsr_status check_docked(const work *w, tsr_err *err)
     return TSR_OK;
 }
 
-/* Prints which chains move as a whole. Real interfaces have more contacts than
- * the least number, which only keeps chains from grazing each other. */
+/* Prints which chains move as a whole. */
 static void print_docked(const work *w, FILE *out)
 {
-    const tsr_structure *s = w->structure;
-    fputs("  bodies: atoms # interfaces as tight as real ones are rare among "
-          "random\n                # placements, from which the error of bodies "
-          "is learnt\n",
+    fputs("  bodies: atoms # the curve of all atoms; two, if residues lack "
+          "atoms: faster, but\n                # less exact for tight "
+          "interfaces\n",
           out);
-    for (int i = 0; i < s->n_residue && w->parts->flexible.n == 0;
-         i = chain_last(w, i) + 1) {
-        fputs(i == 0 ? "  rigid: [" : ", ", out);
-        write_quoted(out, s->residue[i].chain);
-    }
-    fputs(w->parts->flexible.n == 0 ? "]\n" : "", out);
     for (int k = 0; k < w->job->dock.n; k++) {
         fputs(k == 0 ? "  mobile: [" : ", ", out);
         write_quoted(out, w->job->dock.item[k]);
