@@ -94,7 +94,7 @@ every chain is mobile | 78 bad.yaml:1:61: structure.mobile: every chain | also '
 flexible and rigid | 78 bad.yaml:1:12: structure: give flexible or rigid | also 'rigid: ["A:1-9"]' run bad.yaml
 
 # ---- docking ----
-a chain to be docked | 0 chains were not in contact | docked 3 check bad.yaml
+a chain to be docked | 0 chains are not in contact | docked 3 check bad.yaml
     no pair that is in contact is beyond d_max | in err.txt d_max 2[0-9][0-9] A$
 draws of the prior are in contact | 0 place +[0-9]+ proposed, [1-9] | docked 3 run bad.yaml --output docked --set sampler.draws=30
 each arrangement has an interface | 0> ^1: [0-9]+ \+- [0-9]+ %.*from the start;* | tessera summary docked
