@@ -45,6 +45,7 @@ typedef struct {
     int *part;        /* [n_body] the part of the complex that carries a body */
     double (*own)[3]; /* [n_body] scratch: bodies of the moving part, from its
                          middle */
+    double widest;    /* largest contact distance, Angstrom */
 } place_state;
 
 static int place_targets(const void *options, const tsr_topology *t)
@@ -70,6 +71,9 @@ static void *place_new(tsr_pool *pool, const void *options,
     for (int b = 0; b < t->n_body && !pool->failed; b++)
         s->part[b] =
             tsr_topology_part(t, t->residue[t->body[b].residue].in_chain);
+    for (int a = 0; a < TSR_MAX_TYPE; a++)
+        for (int b = 0; b < TSR_MAX_TYPE; b++)
+            s->widest = fmax(s->widest, prior->clash.contact[a][b]);
     return pool->failed ? NULL : s;
 }
 
@@ -104,11 +108,16 @@ static double first_contact(const place_state *s, int part,
     const tsr_clash *clash = &s->prior->clash;
     const tsr_body *body = s->topology->body;
     const int n = s->topology->n_body;
-    double best = 0.0;
+    double best = 0.0, reach = 0.0;
+    for (int k = 0; k < n; k++)
+        if (s->part[k] == part)
+            reach = fmax(reach, tsr_vec3_norm(s->own[k]) + s->widest);
     for (int i = 0; i < n; i++) {
         double from[3];
         tsr_vec3_sub(from, c->body[i], others);
-        for (int k = 0; k < n && s->part[i] != part; k++) {
+        if (s->part[i] == part || tsr_vec3_dot(from, u) + reach <= best)
+            continue;
+        for (int k = 0; k < n; k++) {
             const double d =
                 clash->contact[body[i].contact_type][body[k].contact_type];
             double v[3];
