@@ -23,7 +23,7 @@ PROGRAM, DATA = "build/tessera", "../shared/data"
 NOTEBOOK = "build/notebook.ipynb"  # docs/notebook.ipynb with outputs
 FOLDERS = "bench|configs|data|debian|docs|examples|include|kernels|packaging|python|src|tests|tools"
 CONTENTS = {
-    "Use": "tutorial gui gallery notebook analysis pools domains density cluster files",
+    "Use": "tutorial gui gallery notebook analysis pools domains docking density cluster files",
     "Method": "forward-model statistics moves records results tables",
     "Program": "python tessera_h design extend contributing",
 }

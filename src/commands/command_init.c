@@ -265,46 +265,13 @@ static int can_bend(const work *w)
             w->parts->flexible.n == 0);
 }
 
-static int is_docked(const work *w, const char *chain)
-{
-    int found = 0;
-    for (int k = 0; k < w->job->dock.n; k++)
-        found |= strcmp(w->job->dock.item[k], chain) == 0;
-    return found;
-}
-
-/* Refuses names of chains that the model does not have. */
-static tsr_status check_docked(const work *w, tsr_err *err)
-{
-    const tsr_structure *s = w->structure;
-    const tsr_strings *dock = &w->job->dock;
-    int n_found = 0;
-    for (int i = 0; i < s->n_residue; i = chain_last(w, i) + 1)
-        n_found += is_docked(w, s->residue[i].chain);
-    if (dock->n > 0 && (n_found < dock->n || n_found == s->n_chain))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--dock: the model has %d protein chain%s, %d of them "
-                        "named; name different chains of it, and leave one "
-                        "that stays",
-                        s->n_chain, s->n_chain == 1 ? "" : "s", n_found);
-    return TSR_OK;
-}
-
-/* Prints which chains move as a whole. Real interfaces have more contacts than
- * the least number, which only keeps chains from grazing each other. */
+/* Prints which chains move as a whole. */
 static void print_docked(const work *w, FILE *out)
 {
-    const tsr_structure *s = w->structure;
-    fputs("  bodies: atoms # interfaces as tight as real ones are rare among "
-          "random\n                # placements, from which the error of bodies "
-          "is learnt\n",
+    fputs("  bodies: atoms # the curve of all atoms; two, if residues lack "
+          "atoms: faster, but\n                # less exact for tight "
+          "interfaces\n",
           out);
-    for (int i = 0; i < s->n_residue && w->parts->flexible.n == 0;
-         i = chain_last(w, i) + 1) {
-        fputs(i == 0 ? "  rigid: [" : ", ", out);
-        write_quoted(out, s->residue[i].chain);
-    }
-    fputs(w->parts->flexible.n == 0 ? "]\n" : "", out);
     for (int k = 0; k < w->job->dock.n; k++) {
         fputs(k == 0 ? "  mobile: [" : ", ", out);
         write_quoted(out, w->job->dock.item[k]);
@@ -917,8 +884,8 @@ static void report_parts(const work *w, tsr_log *log)
 static tsr_status find_symmetry(work *w, tsr_err *err)
 {
     const int n_turning = w->parts->flexible.n - w->parts->n_strand;
-    if (w->structure->n_chain < 2 || n_turning == 0 || w->job->dock.n > 0 || can_bend(w) ||
-        w->parts->n_strand > 0 || w->curves->data->map != NULL)
+    if (w->structure->n_chain < 2 || n_turning == 0 || w->job->dock.n > 0 ||
+        can_bend(w) || w->parts->n_strand > 0 || w->curves->data->map != NULL)
         return TSR_OK;
     TSR_TRY(tsr_structure_read_symmetric(w->job->model, "auto", &w->symmetric,
                                          err));
@@ -934,11 +901,10 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(name_picture(w, err));
     TSR_TRY(check_targets(w, err));
     TSR_TRY(tsr_structure_read_any(w->job->model, &w->structure, err));
-    TSR_TRY(check_docked(w, err));
-    TSR_TRY(tsr_parts_find_with_pae(w->structure, w->job->pae,
-                                    (tsr_parts_choices){
-                                        .no_loops = w->job->dock.n > 0},
-                                    log, &w->parts, &w->pae, err));
+    TSR_TRY(tsr_parts_find_with_pae(
+        w->structure, w->job->pae,
+        (tsr_parts_choices){.no_loops = w->job->dock.n > 0}, log, &w->parts,
+        &w->pae, err));
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(find_symmetry(w, err));
     if (w->structure->n_residue == 0)

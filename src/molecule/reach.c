@@ -226,53 +226,34 @@ int tsr_topology_part(const tsr_topology *t, int chain)
     return t->mobile[chain] ? chain + 1 : 0;
 }
 
-/* Upper bound on the distance between two bodies of one part of a complex. */
-static double part_extent(const tsr_topology *t, const chain_reach *chain,
-                          int part)
-{
-    double worst = 0.0;
-    for (int x = 0; x < t->n_chain; x++)
-        for (int y = 0; y <= x; y++)
-            if (tsr_topology_part(t, x) == part &&
-                tsr_topology_part(t, y) == part)
-                worst = fmax(worst, x == y ? chain_extent(&chain[x].view)
-                                           : chain_distance(chain, x, y));
-    return worst > 0.0 ? worst + 2.0 * side_margin : 0.0;
-}
-
-/* Upper bound on the distance between two bodies if all parts are in contact:
- * the parts in a row. */
-static double docked_extent(const tsr_topology *t, const chain_reach *chain)
-{
-    double sum = -TSR_CONTACT_ANG;
-    for (int part = 0; part <= t->n_chain; part++) {
-        const double own = part_extent(t, chain, part);
-        sum += own > 0.0 ? own + TSR_CONTACT_ANG : 0.0;
-    }
-    return sum;
-}
-
 double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
 {
     const int n = t->n_chain;
     tsr_pool pool = {0};
     int *hinge = tsr_pool_new(&pool, (size_t)t->n_residue, sizeof *hinge);
     chain_reach *chain = tsr_pool_new(&pool, (size_t)n, sizeof *chain);
-    double worst = (double)NAN;
+    double worst = (double)NAN, *extent; /* [n + 1] of each part */
+    tsr_pool_array(&pool, extent, n + 1);
     if (!pool.failed) {
         set_chains(t, first, hinge, chain);
         worst = 0.0;
         for (int x = 0; x < n; x++) {
-            worst = fmax(worst, chain_extent(&chain[x].view));
-            for (int y = 0; y < x; y++)
-                worst = fmax(worst, chain_distance(chain, x, y));
+            const int part = tsr_topology_part(t, x);
+            for (int y = 0; y <= x; y++) {
+                const double d = x == y ? chain_extent(&chain[x].view)
+                                        : chain_distance(chain, x, y);
+                worst = fmax(worst, d);
+                if (part == tsr_topology_part(t, y))
+                    extent[part] = fmax(extent[part], d + 2.0 * side_margin);
+            }
         }
         worst += 2.0 * side_margin;
         for (int c = 0; c < n; c++)
             worst =
                 (t->mobile[c] || t->moves_subunit) && n > 1 ? HUGE_VAL : worst;
-        if (t->contacts > 0)
-            worst = docked_extent(t, chain);
+        for (int part = 0; part <= n && t->contacts > 0; part++)
+            worst = (part == 0 ? -TSR_CONTACT_ANG : worst) + extent[part] +
+                    (extent[part] > 0.0 ? TSR_CONTACT_ANG : 0.0);
     }
     tsr_pool_clear(&pool);
     return worst;

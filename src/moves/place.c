@@ -39,19 +39,13 @@ static const tsr_field fields[] = {
                      "docked (structure.contacts); 0: off"),
     {0}};
 
-/* A mobile chain. at [n_body]: its n_own bodies, those of riding chains
- * included, then all others. */
-typedef struct {
-    int chain, n_own;
-    int *at;
-} place_target;
-
 typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
-    int n_target;
-    place_target *target; /* [n_target] */
-    double (*own)[3];     /* [n_body] scratch: from the middle of the chain */
+    int *part;        /* [n_body] the part of the complex that carries a body */
+    double (*own)[3]; /* [n_body] scratch: bodies of the moving part, from its
+                         middle */
+    double widest;    /* largest contact distance, Angstrom */
 } place_state;
 
 static int place_targets(const void *options, const tsr_topology *t)
@@ -63,72 +57,72 @@ static int place_targets(const void *options, const tsr_topology *t)
     return n;
 }
 
-static int list_bodies(const tsr_topology *t, int part, int is_own, int *at)
-{
-    int n = 0;
-    for (int b = 0; b < t->n_body; b++) {
-        const int chain = t->residue[t->body[b].residue].in_chain;
-        if ((tsr_topology_part(t, chain) == part) == is_own)
-            at[n++] = b;
-    }
-    return n;
-}
-
 static void *place_new(tsr_pool *pool, const void *options,
                        const tsr_topology *topology, const tsr_prior *prior)
 {
     const tsr_topology *t = topology;
     place_state *s = tsr_pool_new(pool, 1, sizeof *s);
+    (void)options;
     if (s == NULL)
         return NULL;
     *s = (place_state){.topology = t, .prior = prior};
-    tsr_pool_array(pool, s->target, place_targets(options, t));
+    tsr_pool_array(pool, s->part, t->n_body);
     tsr_pool_array(pool, s->own, t->n_body);
-    for (int k = 0; k < t->n_chain && !pool->failed; k++) {
-        place_target *to = &s->target[s->n_target];
-        if (!t->mobile[k])
-            continue;
-        s->n_target++;
-        to->chain = k;
-        tsr_pool_array(pool, to->at, t->n_body);
-        if (pool->failed)
-            break;
-        to->n_own = list_bodies(t, k + 1, 1, to->at);
-        list_bodies(t, k + 1, 0, to->at + to->n_own);
-    }
+    for (int b = 0; b < t->n_body && !pool->failed; b++)
+        s->part[b] =
+            tsr_topology_part(t, t->residue[t->body[b].residue].in_chain);
+    for (int a = 0; a < TSR_MAX_TYPE; a++)
+        for (int b = 0; b < TSR_MAX_TYPE; b++)
+            s->widest = fmax(s->widest, prior->clash.contact[a][b]);
     return pool->failed ? NULL : s;
 }
 
 /* ---- contact along a direction ---- */
 
-/* Middles of the chain and of all other bodies. */
-static void find_middles(const place_state *s, const place_target *to,
+/* Middles of the moving part and of all other bodies. */
+static void find_middles(const place_state *s, int part,
                          const tsr_conformation *c, double own[3],
                          double others[3])
 {
-    const double(*x)[3] = (const double(*)[3])c->body;
-    tsr_centroid(to->n_own, to->at, x, own);
-    tsr_centroid(s->topology->n_body - to->n_own, to->at + to->n_own, x,
-                 others);
+    int n[2] = {0};
+    double sum[2][3] = {{0.0}};
+    for (int b = 0; b < s->topology->n_body; b++) {
+        const int is_own = s->part[b] == part;
+        n[is_own]++;
+        for (int d = 0; d < 3; d++)
+            sum[is_own][d] += c->body[b][d];
+    }
+    for (int d = 0; d < 3; d++) {
+        own[d] = sum[1][d] / n[1];
+        others[d] = sum[0][d] / n[0];
+    }
 }
 
-/* The largest distance of the middles along u at which a body of the chain, at
+/* The largest distance of the middles along u at which a body of the part, at
  * s->own from its middle, is at its contact distance from another body; 0: the
- * chain passes all others. */
-static double first_contact(const place_state *s, const place_target *to,
+ * part passes all others. */
+static double first_contact(const place_state *s, int part,
                             const tsr_conformation *c, const double others[3],
                             const double u[3])
 {
     const tsr_clash *clash = &s->prior->clash;
     const tsr_body *body = s->topology->body;
-    double best = 0.0;
-    for (int i = to->n_own; i < s->topology->n_body; i++) {
-        const int type = body[to->at[i]].contact_type;
+    const int n = s->topology->n_body;
+    double best = 0.0, reach = 0.0;
+    for (int k = 0; k < n; k++)
+        if (s->part[k] == part)
+            reach = fmax(reach, tsr_vec3_norm(s->own[k]) + s->widest);
+    for (int i = 0; i < n; i++) {
         double from[3];
-        tsr_vec3_sub(from, c->body[to->at[i]], others);
-        for (int k = 0; k < to->n_own; k++) {
-            const double d = clash->contact[type][body[to->at[k]].contact_type];
+        tsr_vec3_sub(from, c->body[i], others);
+        if (s->part[i] == part || tsr_vec3_dot(from, u) + reach <= best)
+            continue;
+        for (int k = 0; k < n; k++) {
+            const double d =
+                clash->contact[body[i].contact_type][body[k].contact_type];
             double v[3];
+            if (s->part[k] != part)
+                continue;
             tsr_vec3_sub(v, from, s->own[k]);
             const double along = tsr_vec3_dot(v, u);
             if (along + d <= best)
@@ -142,17 +136,17 @@ static double first_contact(const place_state *s, const place_target *to,
 }
 
 /* log of h(d) / r^2 at the present placement; -inf: h is 0. */
-static double log_density(const place_state *s, const place_target *to,
+static double log_density(const place_state *s, int part,
                           const tsr_conformation *c)
 {
     double own[3], others[3], u[3];
-    find_middles(s, to, c, own, others);
-    for (int k = 0; k < to->n_own; k++)
-        tsr_vec3_sub(s->own[k], c->body[to->at[k]], own);
+    find_middles(s, part, c, own, others);
+    for (int k = 0; k < s->topology->n_body; k++)
+        tsr_vec3_sub(s->own[k], c->body[k], own);
     tsr_vec3_sub(u, own, others);
     const double r = tsr_vec3_norm(u);
     tsr_vec3_normalize(u);
-    const double contact = first_contact(s, to, c, others, u);
+    const double contact = first_contact(s, part, c, others, u);
     const double past = r - contact;
     return contact > 0.0 && past >= -deepest && past <= farthest
                ? -2.0 * log(r)
@@ -161,12 +155,12 @@ static double log_density(const place_state *s, const place_target *to,
 
 /* Draws a placement. Returns 0 where the chain would have to pass through the
  * middle of the others. */
-static int draw_motion(const place_state *s, const place_target *to,
+static int draw_motion(const place_state *s, int part,
                        const tsr_conformation *c, gsl_rng *rng,
                        tsr_motion *motion)
 {
     double own[3], others[3], u[3], q[4], axis[3];
-    find_middles(s, to, c, own, others);
+    find_middles(s, part, c, own, others);
     for (int k = 0; k < 4; k++) /* a uniform direction in four dimensions */
         q[k] = gsl_ran_gaussian_ziggurat(rng, 1.0);
     for (int d = 0; d < 3; d++)
@@ -174,12 +168,12 @@ static int draw_motion(const place_state *s, const place_target *to,
     tsr_motion_about(motion, own, axis, 2.0 * atan2(tsr_vec3_norm(q), q[3]));
     gsl_ran_dir_3d(rng, &u[0], &u[1], &u[2]);
     const double d = gsl_ran_flat(rng, -deepest, farthest);
-    for (int k = 0; k < to->n_own; k++) {
-        tsr_vec3_copy(s->own[k], c->body[to->at[k]]);
+    for (int k = 0; k < s->topology->n_body; k++) {
+        tsr_vec3_copy(s->own[k], c->body[k]);
         tsr_motion_apply(motion, s->own[k]);
         tsr_vec3_sub(s->own[k], s->own[k], own);
     }
-    const double contact = first_contact(s, to, c, others, u);
+    const double contact = first_contact(s, part, c, others, u);
     for (int k = 0; k < 3; k++)
         motion->shift[k] += others[k] + (contact + d) * u[k] - own[k];
     return contact > 0.0 && contact + d > 0.0;
@@ -187,28 +181,12 @@ static int draw_motion(const place_state *s, const place_target *to,
 
 /* ---- the move ---- */
 
-static void place_propose(void *state, const tsr_conformation *current,
-                          tsr_conformation *proposed, gsl_rng *rng,
-                          tsr_proposal *proposal)
+static int chain_of_target(const tsr_topology *t, int target)
 {
-    const place_state *s = state;
-    const tsr_topology *t = s->topology;
-    const int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_target);
-    const place_target *to = &s->target[k];
-    tsr_motion motion;
-    *proposal = (tsr_proposal){.target = k};
-    const double back = log_density(s, to, current);
-    if (!draw_motion(s, to, current, rng, &motion) || !isfinite(back))
-        return;
-    const int first = t->chain_start[to->chain];
-    const int count = t->chain_start[to->chain + 1] - first;
-    double own[3], others[3];
-    find_middles(s, to, current, own, others);
-    tsr_motion_apply(&motion, own);
-    proposal->log_ratio = back + 2.0 * log(tsr_vec3_distance(own, others));
-    proposal->n_span = 1;
-    proposal->span[0] = (tsr_span){first, count, 1};
-    tsr_conformation_move(t, proposed, first, first + count - 1, &motion);
+    int chain = 0;
+    while (!t->mobile[chain] || target-- > 0)
+        chain++;
+    return chain;
 }
 
 static double place_log_ratio(const void *state,
@@ -217,10 +195,34 @@ static double place_log_ratio(const void *state,
                               const tsr_proposal *proposal)
 {
     const place_state *s = state;
-    const place_target *to = &s->target[proposal->target];
+    const int part = chain_of_target(s->topology, proposal->target) + 1;
     return proposal->n_span == 0
                ? 0.0
-               : log_density(s, to, current) - log_density(s, to, proposed);
+               : log_density(s, part, current) - log_density(s, part, proposed);
+}
+
+static void place_propose(void *state, const tsr_conformation *current,
+                          tsr_conformation *proposed, gsl_rng *rng,
+                          tsr_proposal *proposal)
+{
+    const place_state *s = state;
+    const tsr_topology *t = s->topology;
+    const int k =
+        (int)gsl_rng_uniform_int(rng, (unsigned long)place_targets(NULL, t));
+    const int chain = chain_of_target(t, k), first = t->chain_start[chain];
+    const int count = t->chain_start[chain + 1] - first;
+    double own[3], others[3];
+    tsr_motion motion;
+    *proposal = (tsr_proposal){.target = k};
+    const double back = log_density(s, chain + 1, current);
+    if (!draw_motion(s, chain + 1, current, rng, &motion) || !isfinite(back))
+        return;
+    find_middles(s, chain + 1, current, own, others);
+    tsr_motion_apply(&motion, own);
+    proposal->log_ratio = back + 2.0 * log(tsr_vec3_distance(own, others));
+    proposal->n_span = 1;
+    proposal->span[0] = (tsr_span){first, count, 1};
+    tsr_conformation_move(t, proposed, first, first + count - 1, &motion);
 }
 
 static void place_adapt(void *state, const tsr_proposal *proposal,
@@ -255,20 +257,20 @@ int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
 {
     enum { MOST_DRAWS = 2000 };
     const tsr_topology *t = prior->topology;
-    const place_options options = {0.0};
     tsr_pool pool = {0};
     char worst[160];
     int found = tsr_prior_is_joined(t, conformation);
-    const place_state *s = found ? NULL : place_new(&pool, &options, t, prior);
+    const place_state *s = found ? NULL : place_new(&pool, NULL, t, prior);
     for (int n = 0; n < MOST_DRAWS && s != NULL && !found; n++) {
-        for (int k = 0; k < s->n_target; k++) {
+        for (int c = 0; c < t->n_chain; c++) {
             tsr_motion motion;
-            if (!draw_motion(s, &s->target[k], conformation, rng, &motion))
+            if (!t->mobile[c] ||
+                !draw_motion(s, c + 1, conformation, rng, &motion))
                 continue;
-            for (int c = 0; c < t->n_chain; c++)
-                if (tsr_topology_part(t, c) == s->target[k].chain + 1)
-                    tsr_conformation_move(t, conformation, t->chain_start[c],
-                                          t->chain_start[c + 1] - 1, &motion);
+            for (int k = 0; k < t->n_chain; k++) /* those that ride, too */
+                if (tsr_topology_part(t, k) == c + 1)
+                    tsr_conformation_move(t, conformation, t->chain_start[k],
+                                          t->chain_start[k + 1] - 1, &motion);
         }
         found = tsr_prior_is_joined(t, conformation) &&
                 (tsr_prior_clashes(prior, conformation, worst) == 0 ||

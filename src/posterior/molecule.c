@@ -810,27 +810,25 @@ static tsr_status place_chains(const tsr_config *config, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {
     enum { PLACE_STREAM = 0x7ffffffe }; /* no chain of a run uses it */
-    const int least = m->topology->contacts;
-    tsr_prior *prior = NULL;
-    if (least == 0)
+    tsr_prior *prior;
+    if (m->topology->contacts == 0)
         return TSR_OK;
+    TSR_TRY(tsr_prior_new(m->topology, m->tables->prior, &config->prior, 0.0,
+                          &prior, err));
     gsl_rng *rng = tsr_rng_new(TSR_MODEL_SEED, PLACE_STREAM);
     tsr_status status = tsr_allocated(rng, err);
-    TSR_THEN(status, tsr_prior_new(m->topology, m->tables->prior,
-                                   &config->prior, 0.0, &prior, err));
     for (int k = -1; k < m->n_start && status == TSR_OK; k++) {
         tsr_conformation *c = k < 0 ? m->first : m->start[k];
         if (tsr_prior_is_joined(m->topology, c))
             continue;
+        tsr_info(log, "the chains are not in contact: the run starts from a "
+                      "placement drawn from the prior");
         if (!tsr_place_chains(prior, rng, c))
             status = tsr_fail(err, TSR_E_CONFIG,
                               "structure.contacts: no placement of the mobile "
                               "chains with %d contacts was found; ask for "
                               "fewer",
-                              least);
-        else
-            tsr_info(log, "the chains were not in contact: the run starts "
-                          "from a placement drawn from the prior");
+                              m->topology->contacts);
     }
     tsr_prior_free(prior);
     if (rng != NULL)

@@ -33,6 +33,11 @@ init with a curve | 0 wrote a.yaml and a.svg | tessera init model.pdb exp.dat -o
     the part of the curve that bodies are fine for | in a.yaml q_range: \[0, 0.35\]
     a picture, which is XML | in a.svg <!-- tessera --> \
         && "$python" -c "import xml.dom.minidom as m; m.parse('a.svg')"
+chains to be docked | 0 wrote dock.yaml | tessera init dimer.pdb exp.dat --dock B -o dock.yaml
+    move as a whole, in contact | in dock.yaml ^  mobile: \["B"\].* && in dock.yaml ^  contacts: 5
+    without symmetry | no in dock.yaml symmetry
+which can run | 0 chains are not in contact | tessera run dock.yaml --dry-run \
+        --device reference --set structure.bodies=two
 as JSON | 0> "flexible": ."A:51-64"., | tessera init --json model.pdb exp.dat -o json.yaml
     one object | "$python" -m json.tool out.txt /dev/null && no out ^Numbers
     with the same configuration | cmp -s a.yaml json.yaml

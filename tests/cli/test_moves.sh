@@ -20,6 +20,11 @@ also() { # TEXT WORD...: the same with more keys of the structure
     shift
     edit "s/\\[\"A:51-64\"\\]/&, $more_keys/" "$@"
 }
+docked() { # CONTACTS WORD...: two chains that are apart in the file
+    contacts=$1
+    shift
+    edit "s/model.pdb/pair.pdb/; s/\\[\"A:51-64\"\\]/&, mobile: [\"B\"], contacts: $contacts/" "$@"
+}
 shift_x 90 "" B <model.pdb | cat model.pdb - | grep "^ATOM" >pair.pdb
 half_turn() { # chain B of a PDB file, turned by 180 degrees about x = 45, y = 0
     awk '/^ATOM/ {printf "%sB%s%8.3f%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
@@ -87,6 +92,19 @@ a mobile chain has no farthest place | 0 zero for distances above d_max [0-9]+ A
         edit 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/' check bad.yaml
 every chain is mobile | 78 bad.yaml:1:61: structure.mobile: every chain | also 'mobile: ["A"]' run bad.yaml
 flexible and rigid | 78 bad.yaml:1:12: structure: give flexible or rigid | also 'rigid: ["A:1-9"]' run bad.yaml
+
+# ---- docking ----
+a chain to be docked | 0 chains are not in contact | docked 3 check bad.yaml
+    no pair that is in contact is beyond d_max | in err.txt d_max 2[0-9][0-9] A$
+draws of the prior are in contact | 0 place +[0-9]+ proposed, [1-9] | docked 3 run bad.yaml --output docked --set sampler.draws=30
+each arrangement has an interface | 0> ^1: [0-9]+ \+- [0-9]+ %.*from the start;* | tessera summary docked
+    of both chains | out interface A:[0-9] && out B:[0-9]
+also as JSON | 0> "interface": "A:[0-9, AB:-]*" | tessera summary docked --json
+more contacts than the chains can have | 78 structure.contacts: no placement .* with 1000 contacts.*ask for fewer | \
+        docked 1000 check bad.yaml
+contacts of no chain | 78 structure.contacts: no chain moves as a whole; name | also 'contacts: 3' run bad.yaml
+contacts of a subunit | 78 structure.contacts: the subunit of a symmetric | \
+        edit 's/model.pdb/dimer.pdb, symmetry: C2, mobile: [subunit], contacts: 3/' run bad.yaml
 
 # ---- symmetric assemblies ----
 a symmetric dimer | 0 2 copies of chain A in exact C2 | edit 's/model.pdb/dimer.pdb, symmetry: C2/' check bad.yaml

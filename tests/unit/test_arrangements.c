@@ -155,12 +155,13 @@ static tsr_frames *make_frames(int apart)
 TEST(test_arrangements)
 {
     double chi2[N_CHAIN][N_DRAW];
-    const tsr_draw_values values = {N_CHAIN, N_DRAW, 0, chi2[0], NULL};
+    double rg[N_CHAIN][N_DRAW];
+    const tsr_draw_values values = {N_CHAIN, N_DRAW, 0, chi2[0], rg[0]};
     FREED(tsr_frames) frames = make_frames(0);
     tsr_arrangements *a;
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k < N_DRAW; k++)
-            chi2[c][k] = 1.0 + kind_of(k);
+            chi2[c][k] = 1.0 + kind_of(k), rg[c][k] = 20.0 + kind_of(k);
     OK(tsr_arrangements_make(frames, -1, 10.0, &values, &a, &err));
     assert_non_null(a);
     assert_int_equal(a->domains->n_domain, N_ROD);
@@ -176,7 +177,10 @@ TEST(test_arrangements)
                      1.0 + i);
         assert_int_equal(kind_of((int)a->item[i].draw), i);
         assert_true(a->item[i].spread > 0.1 && a->item[i].spread < 3.0);
+        assert_nears(1e-12, a->item[i].rg, 20.0 + i, a->item[i].error, 0.0);
+        assert_int_equal(a->item[i].contact.n_residue, 0); /* one chain */
     }
+    assert_true(a->item[0].from_start < 3.0 && a->item[1].from_start > 15.0);
     assert_int_equal(a->item[1].mirror_of, 0);
     assert_true(a->item[1].discrepancy < 0.5);
     assert_ints(a->item[0].mirror_of, -1, a->item[2].mirror_of, -1,
@@ -209,7 +213,7 @@ TEST(test_halves)
     assert_near(a->overlap[0], 0.0, 1e-12);
     const int first = a->item[0].half[0] < 0.5;
     assert_nears(1e-12, a->item[first].half[0], 1.0, a->item[first].half[1],
-                 0.0, a->item[1 - first].half[1], 1.0);
+                 0.0, a->item[1 - first].half[1], 1.0, a->item[0].error, 0.5);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};
