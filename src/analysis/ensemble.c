@@ -839,7 +839,7 @@ int tsr_ensemble_groups(const tsr_ensemble_pool *pool,
     enum { TURNS = 10 };
     const tsr_ensemble_pool *p = pool;
     const size_t n_dim = (size_t)p->n_dim;
-    double coefficient[TSR_ENSEMBLE_PARTS], farthest;
+    double coefficient[TSR_ENSEMBLE_PARTS] = {0.0}, farthest;
     int size[TSR_ENSEMBLE_GROUPS], n = 1;
     double *at = calloc((2 * TSR_ENSEMBLE_GROUPS + 1) * n_dim, sizeof *at);
     if (at == NULL)

@@ -555,7 +555,7 @@ static tsr_status measure_members(work *w, tsr_err *err)
 {
     const int n = w->curves.n;
     const tsr_ensemble_draw *draw = w->sample[w->best].draw;
-    double contrast[TSR_N_CONTRAST] = {0.0};
+    double contrast[TSR_N_CONTRAST] = {0.0}, whole = 0.0;
     size_t *order;
     tsr_pool_array(&w->pool, w->centre, TSR_ENSEMBLE_GROUPS);
     tsr_pool_array(&w->pool, w->group.of, n);
@@ -577,9 +577,10 @@ static tsr_status measure_members(work *w, tsr_err *err)
         const int k = s->kind.n_member, first = w->chosen[i] % w->n_draw * k;
         for (int j = first; j < first + k; j++)
             w->mean[s->member[j]] += s->weight[j] / w->n_draw;
-        for (int m = 0; m < n && k == 0; m++)
-            w->mean[m] += 1.0 / ((double)n * w->n_draw);
+        whole += k == 0 ? 1.0 / ((double)n * w->n_draw) : 0.0;
     }
+    for (int m = 0; m < n; m++)
+        w->mean[m] += whole;
     gsl_sort_index(order, w->mean, 1, (size_t)n);
     for (int i = 0; i < n; i++)
         w->member.of[i] = -1;
