@@ -36,7 +36,8 @@ static tsr_partials partials_of(problem *p, int m)
                           .radius_ang = radius_ang};
 }
 
-/* mode bit 0: infer c1, bit 1: c2. */
+/* mode bit 0: infer c1, bit 1: c2; bit 2: curves of more dimensions, which
+ * later conformations add. */
 static problem *new_problem(int n, double low, double high, int mode)
 {
     const tsr_contrast_options contrast = {
@@ -63,6 +64,9 @@ static problem *new_problem(int n, double low, double high, int mode)
                         chain(k * dq, sqrt(0.5 * (part[a] * part[a] +
                                                   part[b] * part[b])));
     }
+    for (int m = 0; m < n && mode & 4; m++)
+        for (int i = 0; i < TSR_N_COMP_PAIR * N_Q; i++)
+            p->pair[m][i] *= 1.0 + 0.4 * sin(i % N_Q * dq * (10.0 + 6.0 * m));
     for (int k = 0; k < N_Q; k++)
         p->identity[k * (N_Q + 1)] = 1.0;
     p->linear = (tsr_linear){.infer_scale = 1,
@@ -141,7 +145,7 @@ TEST(test_likelihood_is_that_of_the_noise_model)
     enum { N = 30 };
     gsl_rng *rng = rng_new(1, 0);
     for (int mode = 0; mode < 8; mode++) {
-        problem *p = new_problem(N, 15.0, 40.0, mode & 3);
+        problem *p = new_problem(N, 15.0, 40.0, mode);
         const int truth[] = {3, 20};
         const double share[] = {0.3, 0.7};
         p->linear.background_sd = mode & 4 ? 0.2 : 0.0;
