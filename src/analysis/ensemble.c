@@ -420,7 +420,7 @@ static void draw_from_prior(const population *x, particle *a)
     a->log_lik = log_lik_at(x, a->theta, a->part);
 }
 
-enum { SHARES = 8 }; /* weights among which that of a member is drawn */
+enum { SHARES = 4 }; /* weights among which that of a member is drawn */
 enum { LANES = 8 };  /* sums side by side, which a processor adds at once */
 
 /* Products of the curve z of a conformation, from its parts [n_part][room],
@@ -805,6 +805,8 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
     double *curve = part + (size_t)p->n_part * n_dim;
     for (int j = 0; j < n; j++)
         add_parts(p, member[j], weight[j], part);
+    for (int j = 0; j < p->n && n == 0; j++)
+        add_parts(p, j, 1.0 / p->n, part);
     set_coefficients(p, draw->theta, coefficient);
     combine(p, coefficient, part, curve);
     finish_draw(p, curve, rng, draw);
