@@ -14,11 +14,16 @@
 #include <float.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_erf.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double log_2pi = 1.8378770664093453;
+/* Effective share of a population after a step of temperature, and correlation
+ * of the log likelihoods with those at the beginning of a level below which the
+ * level ends; both as in sampler/population.c. */
+static const double wanted_share = 0.6, forgotten = 0.3;
 static const double loosest =
     0.01; /* rest of a curve outside the axes, sigma */
 
@@ -67,7 +72,8 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
     tsr_pool_array(&p->pool, p->axis, (size_t)n * (size_t)n);
     tsr_pool_array(&p->pool, p->one, n + 16);
     tsr_pool_array(&p->pool, p->data, n + 16);
-    tsr_pool_array(&p->pool, p->score, most * p->n_part * p->room);
+    tsr_pool_array(&p->pool, p->score,
+                   (size_t)most * (size_t)(p->n_part * p->room));
     for (int k = 0; k < n; k++) {
         const double one = 1.0 / saxs->sigma[k];
         const double data = (saxs->intensity[k] - b) * one;
@@ -117,6 +123,13 @@ static void set_coefficients(const tsr_ensemble_pool *p, const double *theta,
         coefficient[2 * i + 1] = c2 * l;
     }
     coefficient[2 * p->n_node] = c2 * c2;
+}
+
+/* Index of the first coordinate of a part of a conformation. */
+static size_t row_of(const tsr_ensemble_pool *p, int conformation, int part)
+{
+    return ((size_t)conformation * (size_t)p->n_part + (size_t)part) *
+           (size_t)p->room;
 }
 
 /* Reserves more axes. */
@@ -187,6 +200,8 @@ tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
         const double most = i == 2 * p->n_node ? c2 * c2 : i % 2 ? c2 : 1.0;
         for (int k = 0; k < n; k++)
             x[k] = part[i * n + k] / p->saxs->sigma[k];
+        memset(p->score + row_of(p, p->n, i), 0,
+               (size_t)p->room * sizeof *p->score);
         if (p->scale == 0.0)
             p->scale = rough_scale(p, x);
         for (int a = 0;; a++) {
@@ -207,7 +222,7 @@ tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
             const double along = dot(n, axis, x);
             for (int k = 0; k < n; k++)
                 x[k] -= along * axis[k];
-            p->score[(p->n * p->n_part + i) * p->room + a] = (float)along;
+            p->score[row_of(p, p->n, i) + (size_t)a] = (float)along;
         }
     }
     p->n += status == TSR_OK;
@@ -283,8 +298,7 @@ static void combine(const tsr_ensemble_pool *p, const double *coefficient,
 static void add_parts(const tsr_ensemble_pool *p, int conformation,
                       double weight, double *part)
 {
-    const float *score =
-        p->score + (size_t)conformation * (size_t)(p->n_part * p->room);
+    const float *score = p->score + row_of(p, conformation, 0);
     for (int i = 0; i < p->n_part; i++)
         for (int a = 0; a < p->n_dim; a++)
             part[i * p->n_dim + a] += weight * (double)score[i * p->room + a];
@@ -344,7 +358,8 @@ typedef struct {
     double beta;
     int n_candidate; /* conformations among which a member is drawn */
     int *candidate;
-    double *log_lik;       /* [n_candidate] */
+    double *log_lik, *chance; /* [n_candidate][SHARES] */
+    double *before;        /* [n] log likelihoods at the beginning of a level */
     double *curve, *trial; /* [n_dim], [n_part][n_dim] */
 } population;
 
@@ -405,7 +420,8 @@ static void draw_from_prior(const population *x, particle *a)
     a->log_lik = log_lik_at(x, a->theta, a->part);
 }
 
-enum { LANES = 8 }; /* sums side by side, which a processor adds at once */
+enum { SHARES = 4 }; /* weights among which that of a member is drawn */
+enum { LANES = 8 };  /* sums side by side, which a processor adds at once */
 
 /* Products of the curve z of a conformation, from its parts [n_part][room],
  * with another curve, itself, u and the data: product [4] out. Beyond n_dim, up
@@ -435,48 +451,64 @@ TSR_CLONES static void multiply(int n_dim, int n_part, int room,
     }
 }
 
-/* Draws member j from its conditional among itself and random conformations.
- * The set of candidates of the reverse step has the same probability, so the
- * step keeps the posterior exactly. */
+/* Draws member j and its weight from their conditional, given the proportions
+ * of the other weights, among the present ones and others drawn from the prior:
+ * random conformations and, of a flat Dirichlet prior, weights with the density
+ * (k - 1) (1 - w)^(k - 2). The candidates of the reverse step have the same
+ * probability, so the step keeps the posterior exactly. */
 static void step_member(population *x, particle *a, int j)
 {
     const tsr_ensemble_pool *p = x->p;
     const int n_dim = p->n_dim, is_all = x->n_candidate == p->n;
-    const double w = a->weight[j];
-    double coefficient[TSR_ENSEMBLE_PARTS], top = -HUGE_VAL, sum = 0.0;
+    const int k = x->kind.n_member;
+    const double left = 1.0 - a->weight[j]; /* of the other members */
+    const int n_share = k > 1 && !x->kind.is_copies && left > 0.0 ? SHARES : 1;
+    double share[SHARES] = {a->weight[j]}, coefficient[TSR_ENSEMBLE_PARTS];
+    double top = -HUGE_VAL, sum = 0.0;
     const frame f = make_frame(p, a->theta[TSR_ENSEMBLE_LOG_S]);
+    for (int l = 1; l < n_share; l++)
+        share[l] = 1.0 - pow(gsl_rng_uniform_pos(x->rng), 1.0 / (k - 1));
     set_coefficients(p, a->theta, coefficient);
-    add_parts(p, a->member[j], -w, a->part);
+    add_parts(p, a->member[j], -share[0], a->part);
     combine(p, coefficient, a->part, x->curve);
     const double norm = dot(n_dim, x->curve, x->curve);
     const double one = dot(n_dim, x->curve, p->one);
     const double data = dot(n_dim, x->curve, p->data);
     for (int i = 0; i < x->n_candidate; i++) {
-        const int m =
+        double product[4];
+        x->candidate[i] =
             is_all   ? i
             : i == 0 ? a->member[j]
                      : (int)gsl_rng_uniform_int(x->rng, (unsigned long)p->n);
-        const float *score =
-            p->score + (size_t)m * (size_t)(p->n_part * p->room);
-        double product[4];
-        multiply(n_dim, p->n_part, p->room, score, coefficient, x->curve,
-                 p->one, p->data, product);
-        x->candidate[i] = m;
-        x->log_lik[i] =
-            log_lik_of(p, &f, norm + w * (2.0 * product[0] + w * product[1]),
-                       one + w * product[2], data + w * product[3]);
-        top = fmax(top, x->log_lik[i]);
+        multiply(n_dim, p->n_part, p->room,
+                 p->score +
+                     (size_t)x->candidate[i] * (size_t)(p->n_part * p->room),
+                 coefficient, x->curve, p->one, p->data, product);
+        for (int l = 0; l < n_share; l++) {
+            const double w = share[l], g = l > 0 ? (1.0 - w) / left : 1.0;
+            double *log_lik = &x->log_lik[i * n_share + l];
+            *log_lik = log_lik_of(
+                p, &f,
+                g * g * norm + 2.0 * g * w * product[0] + w * w * product[1],
+                g * one + w * product[2], g * data + w * product[3]);
+            top = fmax(top, *log_lik);
+        }
     }
+    const int n = x->n_candidate * n_share;
     int chosen = 0;
-    for (int i = 0; i < x->n_candidate; i++)
-        sum += exp(x->beta * (x->log_lik[i] - top));
-    double left = sum * gsl_rng_uniform(x->rng);
-    for (; chosen < x->n_candidate - 1; chosen++) {
-        left -= exp(x->beta * (x->log_lik[chosen] - top));
-        if (left < 0.0)
+    for (int i = 0; i < n; i++)
+        sum += x->chance[i] = exp(x->beta * (x->log_lik[i] - top));
+    for (double rest = sum * gsl_rng_uniform(x->rng); chosen < n - 1; chosen++)
+        if ((rest -= x->chance[chosen]) < 0.0)
             break;
-    }
-    a->member[j] = x->candidate[chosen];
+    const double w = share[chosen % n_share];
+    const double g = chosen % n_share > 0 ? (1.0 - w) / left : 1.0;
+    for (int i = 0; i < k && g != 1.0; i++)
+        a->weight[i] *= g;
+    for (int i = 0; i < p->n_part * n_dim && g != 1.0; i++)
+        a->part[i] *= g;
+    a->weight[j] = w;
+    a->member[j] = x->candidate[chosen / n_share];
     a->log_lik = x->log_lik[chosen];
     add_parts(p, a->member[j], w, a->part);
 }
@@ -572,7 +604,9 @@ static tsr_status reserve(population *x, uint64_t seed, uint64_t stream,
     tsr_pool_array(&x->memory, x->next, x->n);
     tsr_pool_array(&x->memory, x->log_weight, x->n);
     tsr_pool_array(&x->memory, x->candidate, x->n_candidate);
-    tsr_pool_array(&x->memory, x->log_lik, x->n_candidate);
+    tsr_pool_array(&x->memory, x->log_lik, x->n_candidate * SHARES);
+    tsr_pool_array(&x->memory, x->chance, x->n_candidate * SHARES);
+    tsr_pool_array(&x->memory, x->before, x->n);
     tsr_pool_array(&x->memory, x->curve, n_dim + LANES);
     tsr_pool_array(&x->memory, x->trial, p->n_part * n_dim);
     tsr_pool_array(&x->memory, x->whole, p->n_part * n_dim);
@@ -607,17 +641,18 @@ static double weigh(const population *x, double step, double *effective)
     return top + log(sum / x->n);
 }
 
-/* The largest step of beta that leaves half of the particles effective. */
+/* The largest step of beta that leaves wanted_share of the particles
+ * effective. */
 static double choose_step(const population *x)
 {
     double low = 0.0, high = 1.0 - x->beta, effective;
     weigh(x, high, &effective);
-    if (effective >= 0.5)
+    if (effective >= wanted_share)
         return high;
     for (int i = 0; i < 60; i++) {
         const double middle = 0.5 * (low + high);
         weigh(x, middle, &effective);
-        *(effective >= 0.5 ? &low : &high) = middle;
+        *(effective >= wanted_share ? &low : &high) = middle;
     }
     return low > 0.0 ? low : high;
 }
@@ -653,9 +688,27 @@ static void resample(population *x)
     x->next = now;
 }
 
+/* Steps of all particles until the log likelihoods hardly correlate with those
+ * at the beginning. */
+static void run_level(population *x)
+{
+    enum { LEAST = 2, MOST = 20 };
+    double correlation = 1.0;
+    for (int i = 0; i < x->n; i++)
+        x->before[i] = x->now[i].log_lik;
+    for (int round = 0;
+         round < LEAST || (round < MOST && correlation > forgotten); round++) {
+        for (int i = 0; i < x->n; i++) {
+            sweep(x, &x->now[i]);
+            x->log_weight[i] = x->now[i].log_lik;
+        }
+        correlation =
+            gsl_stats_correlation(x->before, 1, x->log_weight, 1, (size_t)x->n);
+    }
+}
+
 static tsr_status run_population(population *x, double *log_z, tsr_err *err)
 {
-    enum { SWEEPS = 2, LAST_SWEEPS = 6 };
     *log_z = 0.0;
     for (int i = 0; i < x->n; i++)
         draw_from_prior(x, &x->now[i]);
@@ -672,10 +725,9 @@ static tsr_status run_population(population *x, double *log_z, tsr_err *err)
         if (1.0 - x->beta < DBL_EPSILON)
             x->beta = 1.0;
         resample(x);
-        const int n_sweep = x->beta < 1.0 ? SWEEPS : LAST_SWEEPS;
-        for (int i = 0; i < x->n * n_sweep; i++)
-            sweep(x, &x->now[i % x->n]);
+        run_level(x);
     }
+    run_level(x);
     return TSR_OK;
 }
 
@@ -753,6 +805,8 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
     double *curve = part + (size_t)p->n_part * n_dim;
     for (int j = 0; j < n; j++)
         add_parts(p, member[j], weight[j], part);
+    for (int j = 0; j < p->n && n == 0; j++)
+        add_parts(p, j, 1.0 / p->n, part);
     set_coefficients(p, draw->theta, coefficient);
     combine(p, coefficient, part, curve);
     finish_draw(p, curve, rng, draw);
@@ -772,8 +826,7 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
 static void scaled_curve(const tsr_ensemble_pool *p, const double *coefficient,
                          int conformation, double *curve)
 {
-    const float *score =
-        p->score + (size_t)conformation * (size_t)(p->n_part * p->room);
+    const float *score = p->score + row_of(p, conformation, 0);
     for (int a = 0; a < p->n_dim; a++) {
         curve[a] = 0.0;
         for (int i = 0; i < p->n_part; i++)
@@ -839,7 +892,7 @@ int tsr_ensemble_groups(const tsr_ensemble_pool *pool,
     enum { TURNS = 10 };
     const tsr_ensemble_pool *p = pool;
     const size_t n_dim = (size_t)p->n_dim;
-    double coefficient[TSR_ENSEMBLE_PARTS], farthest;
+    double coefficient[TSR_ENSEMBLE_PARTS] = {0.0}, farthest;
     int size[TSR_ENSEMBLE_GROUPS], n = 1;
     double *at = calloc((2 * TSR_ENSEMBLE_GROUPS + 1) * n_dim, sizeof *at);
     if (at == NULL)

@@ -91,10 +91,10 @@ typedef struct {
     double scale, background; /* drawn from their conditional */
 } tsr_ensemble_draw;
 
-/* log P(D | ensemble, theta) of members [n] (indices) with weights [n]; the
- * draw's theta in, its other members out. rng NULL: scale and background are
- * the best. fit [n_point] out, at this scale and background; or NULL. Errors:
- * TSR_E_NOMEM. */
+/* log P(D | ensemble, theta) of members [n] (indices) with weights [n], or with
+ * n 0 of the whole pool; the draw's theta in, its other members out. rng NULL:
+ * scale and background are the best. fit [n_point] out, at this scale and
+ * background; or NULL. Errors: TSR_E_NOMEM. */
 tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
                                  const int *member, const double *weight,
                                  gsl_rng *rng, tsr_ensemble_draw *draw,

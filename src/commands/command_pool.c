@@ -67,7 +67,7 @@ static const tsr_field fields[] = {
               .words = background_words,
               .doc = "constant background: infer, with the prior of runs, "
                      "flat, none, or a number in the unit of the data"),
-    TSR_FIELD(INT, "draws", options, draws, .argument = "N", .initial = "1024",
+    TSR_FIELD(INT, "draws", options, draws, .argument = "N", .initial = "512",
               .min = 64, .max = 1e6,
               .doc = "draws for each size of ensemble, from four populations"),
     TSR_FIELD(INT, "seed", options, seed, .argument = "N", .initial = "1",
@@ -128,11 +128,11 @@ typedef struct {
     int n_draw;  /* of each row */
     int *chosen; /* [n_draw] draws of all rows, by their probability */
     double *draw_rg, *draw_d_max; /* [n_kind n_draw] */
-    classes group, by_rg, by_d_max, member;
-    double range[2][2]; /* of Rg and D_max in the pool */
-    double *mean;       /* [conformations] mean weight */
-    int *centre;        /* [group.n] the typical conformation */
-    int *ranking;       /* [member.n] conformations of largest weight */
+    classes group, by_rg, member;
+    double range[2]; /* of Rg in the pool */
+    double *mean;    /* [conformations] mean weight */
+    int *centre;     /* [group.n] the typical conformation */
+    int *ranking;    /* [member.n] conformations of largest weight */
 } work;
 
 /* ---- options ---- */
@@ -195,6 +195,11 @@ static tsr_status make_settings(work *w, const tsr_args *args, tsr_err *err)
     TSR_TRY(add_kinds(w, "members", o->members, 0, err));
     TSR_TRY(add_kinds(w, "copies", o->copies, 1, err));
     w->n_draw = (int)(o->draws / N_GROUP) * N_GROUP;
+    for (int k = 0; k < w->n_kind; k++)
+        if ((double)w->n_draw * w->sample[k].kind.n_member > 1e9)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--draws %ld of %s: more than 1e9 members in all",
+                            o->draws, w->row[k].name);
     for (int k = 0; k < w->n_kind; k++) {
         w->sample[k].n_group = N_GROUP;
         w->sample[k].n_draw = w->n_draw / N_GROUP;
@@ -528,23 +533,20 @@ static tsr_status measure_classes(work *w, classes *c, tsr_err *err)
     return TSR_OK;
 }
 
-/* Equal intervals of a quantity [conformations]. */
-static tsr_status bin(work *w, const double *value, classes *c, double range[2],
-                      tsr_err *err)
+/* Equal intervals of Rg. */
+static tsr_status bin_rg(work *w, tsr_err *err)
 {
-    range[0] = HUGE_VAL, range[1] = -HUGE_VAL;
+    classes *c = &w->by_rg;
+    const int n = w->curves.n;
     c->n = N_BIN;
-    tsr_pool_array(&w->pool, c->of, w->curves.n);
+    tsr_pool_array(&w->pool, c->of, n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    for (int i = 0; i < w->curves.n; i++) {
-        range[0] = fmin(range[0], value[i]);
-        range[1] = fmax(range[1], value[i]);
-    }
-    if (!(range[1] > range[0]))
-        range[1] = range[0] + 1.0;
-    for (int i = 0; i < w->curves.n; i++) {
-        const int k =
-            (int)(N_BIN * (value[i] - range[0]) / (range[1] - range[0]));
+    gsl_stats_minmax(&w->range[0], &w->range[1], w->rg, 1, (size_t)n);
+    if (!(w->range[1] > w->range[0]))
+        w->range[1] = w->range[0] + 1.0;
+    for (int i = 0; i < n; i++) {
+        const int k = (int)(N_BIN * (w->rg[i] - w->range[0]) /
+                            (w->range[1] - w->range[0]));
         c->of[i] = k < N_BIN ? k : N_BIN - 1;
     }
     return measure_classes(w, c, err);
@@ -555,7 +557,7 @@ static tsr_status measure_members(work *w, tsr_err *err)
 {
     const int n = w->curves.n;
     const tsr_ensemble_draw *draw = w->sample[w->best].draw;
-    double contrast[TSR_N_CONTRAST] = {0.0};
+    double contrast[TSR_N_CONTRAST] = {0.0}, whole = 0.0;
     size_t *order;
     tsr_pool_array(&w->pool, w->centre, TSR_ENSEMBLE_GROUPS);
     tsr_pool_array(&w->pool, w->group.of, n);
@@ -577,9 +579,10 @@ static tsr_status measure_members(work *w, tsr_err *err)
         const int k = s->kind.n_member, first = w->chosen[i] % w->n_draw * k;
         for (int j = first; j < first + k; j++)
             w->mean[s->member[j]] += s->weight[j] / w->n_draw;
-        for (int m = 0; m < n && k == 0; m++)
-            w->mean[m] += 1.0 / ((double)n * w->n_draw);
+        whole += k == 0 ? 1.0 / ((double)n * w->n_draw) : 0.0;
     }
+    for (int m = 0; m < n; m++)
+        w->mean[m] += whole;
     gsl_sort_index(order, w->mean, 1, (size_t)n);
     for (int i = 0; i < n; i++)
         w->member.of[i] = -1;
@@ -668,60 +671,48 @@ static tsr_status parameter_interval(const work *w, int p, double q[3],
     return status;
 }
 
-/* The ensemble of highest likelihood in the most probable row. */
+/* The ensemble of highest likelihood in the most probable row; *which out: its
+ * number. */
 static tsr_status best_fit(const work *w, tsr_profile_result *r, int *which,
                            tsr_err *err)
 {
     const tsr_ensemble_sample *s = &w->sample[w->best];
-    const int n = w->saxs->n;
+    const int n = w->saxs->n, k = s->kind.n_member;
     tsr_profile_fit *f = &r->fit;
-    tsr_pool pool = {0};
-    int k = s->kind.n_member, *member;
-    double *weight;
     *which = 0;
     for (int i = 1; i < w->n_draw; i++)
         if (s->draw[i].log_lik > s->draw[*which].log_lik)
             *which = i;
-    const int all = k == 0 ? w->curves.n : k;
+    tsr_ensemble_draw draw = s->draw[*which];
+    double *rest = malloc((size_t)n * sizeof *rest);
     r->curve = calloc((size_t)n, sizeof *r->curve);
     r->structure.path = strdup(w->row[w->best].name);
-    tsr_pool_array(&pool, member, all);
-    tsr_pool_array(&pool, weight, all);
-    tsr_status status = tsr_pool_check(&pool, err);
-    if (r->curve == NULL || r->structure.path == NULL)
-        status = tsr_no_memory(err);
-    for (int j = 0; j < all && status == TSR_OK; j++) {
-        member[j] = k == 0 ? j : s->member[*which * k + j];
-        weight[j] = k == 0 ? 1.0 / all : s->weight[*which * k + j];
-    }
-    tsr_ensemble_draw draw = s->draw[*which];
-    TSR_THEN(status, tsr_ensemble_evaluate(&w->curves, all, member, weight,
-                                           NULL, &draw, r->curve, err));
+    tsr_status status =
+        rest == NULL || r->curve == NULL || r->structure.path == NULL
+            ? tsr_no_memory(err)
+            : tsr_ensemble_evaluate(&w->curves, k, s->member + *which * k,
+                                    s->weight + *which * k, NULL, &draw,
+                                    r->curve, err);
     if (status == TSR_OK) {
-        r->n_comp = TSR_N_COMP;
         *f = (tsr_profile_fit){.n_point = n,
                                .scale = draw.scale,
                                .background = draw.background,
                                .c1 = draw.theta[TSR_C1],
                                .c2 = draw.theta[TSR_C2],
                                .chi2 = draw.chi2};
-        for (int p = 0; p < TSR_N_CONTRAST; p++)
-            f->n_parameter += w->curves.parameter[p].infer;
-        f->n_parameter +=
-            w->curves.linear.infer_scale + w->curves.linear.infer_background;
+        f->n_parameter = w->curves.parameter[TSR_C1].infer +
+                         w->curves.parameter[TSR_C2].infer +
+                         w->curves.linear.infer_scale +
+                         w->curves.linear.infer_background;
         f->reduced_chi2 = f->chi2 * n / (n - f->n_parameter);
-        double *rest = malloc((size_t)n * sizeof *rest);
-        status = tsr_allocated(rest, err);
-        for (int i = 0; i < n && status == TSR_OK; i++)
+        for (int i = 0; i < n; i++)
             rest[i] = w->saxs->intensity[i] - r->curve[i];
-        if (status == TSR_OK) {
-            f->longest_run = tsr_cormap_longest_run(n, rest);
-            f->cormap_p = tsr_cormap_p(n, f->longest_run);
-            tsr_profile_fit_set_noise(f, &w->saxs->noise);
-        }
-        free(rest);
+        f->longest_run = tsr_cormap_longest_run(n, rest);
+        f->cormap_p = tsr_cormap_p(n, f->longest_run);
+        tsr_profile_fit_set_noise(f, &w->saxs->noise);
+        r->n_comp = TSR_N_COMP;
     }
-    tsr_pool_clear(&pool);
+    free(rest);
     return status;
 }
 
@@ -797,11 +788,11 @@ static tsr_status print_text(const work *w, const tsr_profile_result *fit,
     return tsr_words_print(&words, w->out, 0, "", err);
 }
 
-static void put_bins(tsr_json *j, const char *key, const classes *c,
-                     const double range[2])
+static void put_distribution(const work *w, tsr_json *j)
 {
-    tsr_json_object(j, key);
-    tsr_json_members(j, "from %g to %g", range[0], range[1]);
+    const classes *c = &w->by_rg;
+    tsr_json_object(j, "rg_distribution");
+    tsr_json_members(j, "from %g to %g", w->range[0], w->range[1]);
     tsr_json_array(j, "pool");
     for (int i = 0; i < c->n; i++)
         tsr_json_integer(j, NULL, c->size[i]);
@@ -844,8 +835,7 @@ static tsr_status print_json(const work *w, const tsr_profile_result *fit,
     tsr_json_array(&j, "conformations_of_largest_weight");
     print_classes(w, &j, &w->member, w->ranking, "member");
     tsr_json_close(&j);
-    put_bins(&j, "rg_distribution", &w->by_rg, w->range[0]);
-    put_bins(&j, "d_max_distribution", &w->by_d_max, w->range[1]);
+    put_distribution(w, &j);
     tsr_words_begin(&words);
     conclude(w, fit, &words);
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
@@ -859,7 +849,7 @@ static tsr_status print_json(const work *w, const tsr_profile_result *fit,
 
 static const char members_remark[] = "tessera: members of an ensemble";
 
-enum { N_TARGET = 8 };
+enum { N_TARGET = 7 };
 
 /* The files of the folder, and what tells those of tessera. */
 static const struct {
@@ -870,8 +860,7 @@ static const struct {
                       {"ensemble.svg", "<svg", TSR_SVG_MARK},
                       {"distribution.svg", "<svg", TSR_SVG_MARK},
                       {"distribution.csv", "panel,", NULL},
-                      {"members.pdb", "REMARK 999 tessera: ", NULL},
-                      {"pool.json", "{", "\"conformations\""}};
+                      {"members.pdb", "REMARK 999 tessera: ", NULL}};
 
 /* Makes the folder, and checks before the computation that its files may be
  * written. */
@@ -942,31 +931,27 @@ static tsr_status write_draws(const work *w, tsr_err *err)
     return tsr_file_end(&to, TSR_OK, err);
 }
 
-static void add_panel(tsr_figure *f, const work *w, const char *title,
-                      const classes *c, const double range[2])
+static tsr_status write_distribution(const work *w, tsr_err *err)
 {
-    double x[2 * N_BIN], low[2 * N_BIN], high[2 * N_BIN], mean[2 * N_BIN];
-    double pool[2 * N_BIN];
-    for (int i = 0; i < 2 * N_BIN; i++) { /* steps */
+    enum { N = 2 * N_BIN }; /* the ends of the steps */
+    const classes *c = &w->by_rg;
+    double x[N], low[N], high[N], mean[N], pool[N];
+    tsr_figure f = tsr_figure_new("distribution", "Rg of the ensembles",
+                                  "Rg (\xc3\x85)", 650);
+    for (int i = 0; i < N; i++) {
         const int g = i / 2;
-        x[i] = range[0] + (range[1] - range[0]) * ((i + 1) / 2) / N_BIN;
+        x[i] =
+            w->range[0] + (w->range[1] - w->range[0]) * ((i + 1) / 2) / N_BIN;
         low[i] = c->low[g], high[i] = c->high[g], mean[i] = c->mean[g];
         pool[i] = (double)c->size[g] / w->curves.n;
     }
-    tsr_figure_panel(f, title, 0, 220);
-    tsr_figure_layer(f, TSR_LAYER_BAND, "weight, middle 90 %", TSR_COLOUR_ERROR,
-                     2 * N_BIN, x, low, high);
-    tsr_figure_layer(f, TSR_LAYER_LINE, "mean weight", TSR_COLOUR_MODEL,
-                     2 * N_BIN, x, mean, NULL);
-    tsr_figure_layer(f, TSR_LAYER_DASHES, "the pool", TSR_COLOUR_DATA,
-                     2 * N_BIN, x, pool, NULL);
-}
-
-static tsr_status write_distribution(const work *w, tsr_err *err)
-{
-    tsr_figure f = tsr_figure_new("distribution", "Rg of the ensembles",
-                                  "Rg (\xc3\x85)", 650);
-    add_panel(&f, w, "share", &w->by_rg, w->range[0]);
+    tsr_figure_panel(&f, "share", 0, 220);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "weight, middle 90 %",
+                     TSR_COLOUR_ERROR, N, x, low, high);
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "mean weight", TSR_COLOUR_MODEL, N, x,
+                     mean, NULL);
+    tsr_figure_layer(&f, TSR_LAYER_DASHES, "the pool", TSR_COLOUR_DATA, N, x,
+                     pool, NULL);
     tsr_status status = tsr_figure_finish(&f, err);
     TSR_THEN(status,
              tsr_figure_write_svg(
@@ -978,42 +963,46 @@ static tsr_status write_distribution(const work *w, tsr_err *err)
     return status;
 }
 
-/* The members of a draw, each conformation once, heaviest first. */
+/* Weight of a member's conformation among n members; 0: an earlier member is
+ * the same. */
+static double joint_weight(int n, const int *member, const double *weight,
+                           int j)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        if (member[i] == member[j]) {
+            if (i < j)
+                return 0.0;
+            sum += weight[i];
+        }
+    return sum;
+}
+
+/* The members of a draw, each conformation once. */
 static tsr_status write_members(const work *w, int which, tsr_err *err)
 {
     const tsr_ensemble_sample *s = &w->sample[w->best];
-    const int k = s->kind.n_member, n = w->curves.n;
-    tsr_pool pool = {0};
-    double *weight, (*xyz)[3];
-    size_t *order;
-    tsr_file_writer to = {.out = NULL};
+    const int k = s->kind.n_member, *member = s->member + which * k;
     int number = 0;
-    size_t most = 0;
-    for (int f = 0; f < w->n_file; f++)
-        if ((size_t)w->file[f].atoms->n_atom > most)
-            most = (size_t)w->file[f].atoms->n_atom;
-    tsr_pool_array(&pool, weight, n);
-    tsr_pool_array(&pool, order, n);
-    tsr_pool_array(&pool, xyz, most);
-    tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status,
-             tsr_file_begin(&to, tsr_path_in(w->o->output, "members.pdb").text,
-                            err));
-    for (int j = which * k; j < (which + 1) * k && status == TSR_OK; j++)
-        weight[s->member[j]] -= s->weight[j];
-    if (status == TSR_OK)
-        gsl_sort_index(order, weight, 1, (size_t)n);
-    for (int i = 0; i < n && status == TSR_OK && weight[order[i]] < 0.0; i++) {
+    tsr_file_writer to;
+    tsr_status status =
+        tsr_file_begin(&to, tsr_path_in(w->o->output, "members.pdb").text, err);
+    for (int j = 0; j < k && status == TSR_OK; j++) {
+        const double weight = joint_weight(k, member, s->weight + which * k, j);
         int model;
         char text[256], label[300];
-        tsr_model_atoms list = {.n_atom = 0};
-        const tsr_map_models *m = find_model(w, (int)order[i], &model);
+        double(*xyz)[3];
+        tsr_model_atoms list;
+        const tsr_map_models *m = find_model(w, member[j], &model);
         const tsr_model_spec spec = {
             .format = TSR_MODEL_PDB, .name = "members", .atoms = &list};
+        if (weight == 0.0)
+            continue;
         snprintf(label, sizeof label, "weight %.4f, conformation %d: %s",
-                 -weight[order[i]], (int)order[i],
-                 label_of(w, (int)order[i], text));
-        status = tsr_map_models_list(m, &list, err);
+                 weight, member[j], label_of(w, member[j], text));
+        tsr_pool_array(&m->atoms->pool, xyz, m->atoms->n_atom);
+        status = tsr_allocated(xyz, err);
+        TSR_THEN(status, tsr_map_models_list(m, &list, err));
         TSR_THEN(status, tsr_map_models_frame(m, model, xyz, err));
         if (status == TSR_OK && number == 0)
             tsr_model_begin(&spec, members_remark, to.out);
@@ -1022,30 +1011,20 @@ static tsr_status write_members(const work *w, int which, tsr_err *err)
     }
     if (status == TSR_OK)
         fputs("END\n", to.out);
-    status = tsr_file_end(&to, status, err);
-    tsr_pool_clear(&pool);
-    return status;
+    return tsr_file_end(&to, status, err);
 }
 
-static tsr_status write_files(work *w, const tsr_profile_result *fit, int which,
-                              tsr_err *err)
+static tsr_status write_files(const work *w, const tsr_profile_result *fit,
+                              int which, tsr_err *err)
 {
-    tsr_file_writer to;
-    FILE *out = w->out;
     TSR_TRY(write_weights(w, err));
     TSR_TRY(write_draws(w, err));
     TSR_TRY(write_distribution(w, err));
     if (w->best > 0)
         TSR_TRY(write_members(w, which, err));
-    TSR_TRY(
-        tsr_profile_write_fit(tsr_path_in(w->o->output, "ensemble.fit").text,
-                              fit->structure.path, w->saxs, fit, w->log, err));
-    TSR_TRY(
-        tsr_file_begin(&to, tsr_path_in(w->o->output, "pool.json").text, err));
-    w->out = to.out;
-    const tsr_status status = print_json(w, fit, err);
-    w->out = out;
-    return tsr_file_end(&to, status, err);
+    return tsr_profile_write_fit(tsr_path_in(w->o->output, "ensemble.fit").text,
+                                 fit->structure.path, w->saxs, fit, w->log,
+                                 err);
 }
 
 /* ---- the command ---- */
@@ -1058,8 +1037,7 @@ static tsr_status infer(work *w, tsr_err *err)
                              (uint64_t)w->o->seed, w->n_thread, &w->pool, err));
     TSR_TRY(weigh_rows(w, err));
     TSR_TRY(measure_members(w, err));
-    TSR_TRY(bin(w, w->rg, &w->by_rg, w->range[0], err));
-    TSR_TRY(bin(w, w->d_max, &w->by_d_max, w->range[1], err));
+    TSR_TRY(bin_rg(w, err));
     tsr_status status = best_fit(w, &fit, &which, err);
     if (w->o->output != NULL)
         TSR_THEN(status, write_files(w, &fit, which, err));

@@ -39,15 +39,14 @@ a mixture of two | 0 wrote out/ensemble.fit | pool pool.pdb --data mix.dat $few 
     c2 is that of the curve | json d.c2.q5 < 1.1 and d.c2.q95 > 0.9 and d.c1.q5 == d.c1.q95 == 1
     the fit is good | json d.chi2 < 1.3 and d.reduced_chi2 < 1.4
     populations agree | json all(e.rhat < 1.05 for e in d.ensembles) and 'Converged' in d.verdict[-1]
-    weights sum to 1 | json all(abs(sum(x.weight) - 1) < 1e-6 for x in (d.rg_distribution, \
-        d.d_max_distribution)) and abs(sum(g.weight for g in d.groups) - 1) < 1e-6
-    files have the numbers | in out/weights.tsv ^6.pool.pdb, model 7 && in out/draws.tsv ^2.members && \
-        in out/pool.json most_probable
+    weights sum to 1 | json abs(sum(d.rg_distribution.weight) - 1) < 1e-6 \
+        and abs(sum(g.weight for g in d.groups) - 1) < 1e-6
+    files have the numbers | in out/weights.tsv ^6.pool.pdb, model 7 && in out/draws.tsv ^2.members
     members are models with weights | in out/members.pdb ^REMARK 999.*tessera && \
-        test "$(grep -c ^MODEL out/members.pdb)" -eq 2
+        test "$(grep -c ^MODEL out/members.pdb)" -ge 2
     the picture is one | in out/distribution.svg ^<svg && in out/distribution.csv middle 90
     the fit is that of the draw | in out/ensemble.fit Chi.2 = 0.9|Chi.2 = 1.[0-2]
-$ cp out/pool.json one.json
+$ cp out.txt one.json
 again, by other threads | 0 | pool pool.pdb --data mix.dat $few --threads 3 -o out --json
     the same numbers | json d.ensembles == load('one.json').ensembles
 files in place of models | 0 | pool part0.pdb part1.pdb part2.pdb part3.pdb part4.pdb part5.pdb \

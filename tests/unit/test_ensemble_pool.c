@@ -36,7 +36,8 @@ static tsr_partials partials_of(problem *p, int m)
                           .radius_ang = radius_ang};
 }
 
-/* mode bit 0: infer c1, bit 1: c2. */
+/* mode bit 0: infer c1, bit 1: c2; bit 2: curves of more dimensions, which
+ * later conformations add. */
 static problem *new_problem(int n, double low, double high, int mode)
 {
     const tsr_contrast_options contrast = {
@@ -63,6 +64,9 @@ static problem *new_problem(int n, double low, double high, int mode)
                         chain(k * dq, sqrt(0.5 * (part[a] * part[a] +
                                                   part[b] * part[b])));
     }
+    for (int m = 0; m < n && mode & 4; m++)
+        for (int i = 0; i < TSR_N_COMP_PAIR * N_Q; i++)
+            p->pair[m][i] *= 1.0 + 0.4 * sin(i % N_Q * dq * (10.0 + 6.0 * m));
     for (int k = 0; k < N_Q; k++)
         p->identity[k * (N_Q + 1)] = 1.0;
     p->linear = (tsr_linear){.infer_scale = 1,
@@ -141,7 +145,7 @@ TEST(test_likelihood_is_that_of_the_noise_model)
     enum { N = 30 };
     gsl_rng *rng = rng_new(1, 0);
     for (int mode = 0; mode < 8; mode++) {
-        problem *p = new_problem(N, 15.0, 40.0, mode & 3);
+        problem *p = new_problem(N, 15.0, 40.0, mode);
         const int truth[] = {3, 20};
         const double share[] = {0.3, 0.7};
         p->linear.background_sd = mode & 4 ? 0.2 : 0.0;
@@ -278,6 +282,25 @@ TEST(test_evidence_is_the_sum_over_all_ensembles)
     end(p);
 }
 
+/* log Z of three members of a pool of three, with s fixed: the sum over 27
+ * triples and the cells of a triangle of weights. */
+static double three_members(const problem *p, double log_s)
+{
+    enum { CELLS = 40 };
+    double sum = -HUGE_VAL;
+    int n = 0;
+    for (int i = 0; i < CELLS; i++)
+        for (int j = 0; i + j < CELLS; j++, n++)
+            for (int t = 0; t < 27; t++) {
+                const int member[] = {t % 3, t / 3 % 3, t / 9};
+                const double a = (i + 1.0 / 3.0) / CELLS;
+                const double b = (j + 1.0 / 3.0) / CELLS;
+                const double weight[] = {a, b, 1.0 - a - b};
+                sum = log_add(sum, log_lik(p, 3, member, weight, log_s));
+            }
+    return sum - log(27.0 * n);
+}
+
 /* Many copies of a pool of three: the sum over all counts, each with its
  * multinomial probability; and the shares that maximum entropy gives, the least
  * chi2 / 2 + k KL. */
@@ -291,8 +314,12 @@ TEST(test_many_copies_are_maximum_entropy)
     measure(p, N, 3, truth, share, 1.0, 0.06, 1.0, rng_new(3, 0));
     p->pool.parameter[TSR_ENSEMBLE_LOG_S].infer = 0;
     tsr_pool memory = {0};
-    tsr_ensemble_sample s = {.kind = {K, 1}, .n_group = 4, .n_draw = 200};
-    OK(tsr_ensemble_run(&p->pool, 1, &s, 8, 2, &memory, &err));
+    tsr_ensemble_sample both[] = {
+        {.kind = {K, 1}, .n_group = 4, .n_draw = 200},
+        {.kind = {3, 0}, .n_group = 4, .n_draw = 200}};
+    OK(tsr_ensemble_run(&p->pool, 2, both, 8, 2, &memory, &err));
+    const tsr_ensemble_sample s = both[0];
+    assert_near(mean_log(&both[1]), three_members(p, fixed), 0.15);
     double log_z = -HUGE_VAL, exact[N] = {0.0}, drawn[N] = {0.0}, best[N];
     double least = HUGE_VAL;
     for (int pass = 0; pass < 2; pass++)
