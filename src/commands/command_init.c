@@ -277,8 +277,8 @@ static void print_docked(const work *w, FILE *out)
         write_quoted(out, w->job->dock.item[k]);
     }
     fputs("] # start in random places, and move as a whole\n  contacts: 5 # "
-          "least number of pairs of bodies within 6.5 Angstrom that\n"
-          "              # join a mobile chain to the others\n",
+          "least number of pairs of bodies within 6.5 Angstrom\n"
+          "              # of a mobile chain with the others\n",
           out);
 }
 

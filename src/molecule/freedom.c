@@ -271,11 +271,6 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
     }
     if (f->is_placed && t->n_chain == 1 && count_of(f->fixed) == 0)
         t->mobile[0] = 1;
-    if (f->contacts > 0 && t->n_chain > TSR_MOST_DOCKED)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.contacts: the structure has %d chains; "
-                        "chains can be docked in complexes of up to %d",
-                        t->n_chain, TSR_MOST_DOCKED);
     if (n_mobile == t->n_chain && !f->is_placed && !is_symmetric)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.mobile: every chain is named; at least one "

@@ -271,7 +271,6 @@ char *tsr_topology_sequence(const tsr_topology *topology);
  * Angstrom (as side chains: Miyazawa & Jernigan 1985, Macromolecules 18,
  * 534). */
 #define TSR_CONTACT_ANG 6.5
-enum { TSR_MOST_DOCKED = 64 /* chains of a complex with contacts > 0 */ };
 
 /* The part of a complex that carries a chain: 1 + the index of a mobile chain,
  * or 0, the part of all chains that stay. */

@@ -259,7 +259,7 @@ int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
     const tsr_topology *t = prior->topology;
     tsr_pool pool = {0};
     char worst[160];
-    int found = tsr_prior_is_joined(t, conformation);
+    int found = tsr_prior_is_in_contact(t, conformation);
     const place_state *s = found ? NULL : place_new(&pool, NULL, t, prior);
     for (int n = 0; n < MOST_DRAWS && s != NULL && !found; n++) {
         for (int c = 0; c < t->n_chain; c++) {
@@ -272,7 +272,7 @@ int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
                     tsr_conformation_move(t, conformation, t->chain_start[k],
                                           t->chain_start[k + 1] - 1, &motion);
         }
-        found = tsr_prior_is_joined(t, conformation) &&
+        found = tsr_prior_is_in_contact(t, conformation) &&
                 (tsr_prior_clashes(prior, conformation, worst) == 0 ||
                  n > MOST_DRAWS / 2);
     }

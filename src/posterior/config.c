@@ -58,7 +58,7 @@ static const tsr_field structure_fields[] = {
     TSR_FIELD(INT, "contacts", tsr_structure_config, contacts, .initial = "0",
               .max = 1000,
               .doc = "docking: least number of contacts, pairs of bodies "
-                     "within 6.5 Angstrom, that join each mobile chain to the "
+                     "within 6.5 Angstrom, of each mobile chain with the "
                      "others; chains start in random places; 0: mobile chains "
                      "may drift apart"),
     TSR_FIELD(

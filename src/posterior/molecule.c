@@ -819,7 +819,7 @@ static tsr_status place_chains(const tsr_config *config, tsr_log *log,
     tsr_status status = tsr_allocated(rng, err);
     for (int k = -1; k < m->n_start && status == TSR_OK; k++) {
         tsr_conformation *c = k < 0 ? m->first : m->start[k];
-        if (tsr_prior_is_joined(m->topology, c))
+        if (tsr_prior_is_in_contact(m->topology, c))
             continue;
         tsr_info(log, "the chains are not in contact: the run starts from a "
                       "placement drawn from the prior");

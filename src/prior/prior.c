@@ -164,30 +164,18 @@ static int count_contacts(const tsr_topology *t, const double (*x)[3], int one,
     return n;
 }
 
-int tsr_prior_is_joined(const tsr_topology *t, const tsr_conformation *c)
+int tsr_prior_is_in_contact(const tsr_topology *t, const tsr_conformation *c)
 {
     const double(*x)[3] = (const double(*)[3])c->body;
-    int part[TSR_MOST_DOCKED], joined[TSR_MOST_DOCKED], n_joined = 0;
-    if (t->contacts == 0)
-        return 1;
-    for (int k = 0; k < t->n_chain; k++) {
-        part[k] = tsr_topology_part(t, k);
-        joined[k] = part[k] == part[0];
-        n_joined += joined[k];
+    for (int k = 0; k < t->n_chain && t->contacts > 0 && t->n_chain > 1; k++) {
+        int n = t->mobile[k] ? 0 : t->contacts;
+        for (int o = 0; o < t->n_chain && n < t->contacts; o++)
+            if (tsr_topology_part(t, o) != k + 1)
+                n += count_contacts(t, x, k, o, t->contacts - n);
+        if (n < t->contacts)
+            return 0;
     }
-    for (int before = 0; n_joined > before && n_joined < t->n_chain;) {
-        before = n_joined;
-        for (int k = 0; k < t->n_chain; k++) {
-            int n = 0;
-            for (int o = 0; o < t->n_chain && !joined[k]; o++)
-                if (joined[o])
-                    n += count_contacts(t, x, k, o, t->contacts - n);
-            for (int o = 0; o < t->n_chain && n >= t->contacts; o++)
-                if (part[o] == part[k])
-                    n_joined += !joined[o], joined[o] = 1;
-        }
-    }
-    return n_joined == t->n_chain;
+    return 1;
 }
 
 /* ---- the prior ---- */
@@ -439,7 +427,7 @@ double tsr_prior_log_reference(const tsr_prior *prior,
     if (prior->d_limit_ang > 0.0 &&
         tsr_is_distance_beyond(t->n_body, body, prior->d_limit_ang))
         return -(double)INFINITY;
-    if (!tsr_prior_is_joined(t, c))
+    if (!tsr_prior_is_in_contact(t, c))
         return -(double)INFINITY;
     for (int i = 0; i < t->n_residue; i++)
         for (int k = 0; k < N_RESIDUE_TERM && t->residue[i].flexible; k++)
@@ -756,7 +744,7 @@ double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
         s->pending = change;
     }
     if (is_too_wide(s, current, proposed, n, span) ||
-        !tsr_prior_is_joined(s->prior->topology, proposed))
+        !tsr_prior_is_in_contact(s->prior->topology, proposed))
         return -(double)INFINITY;
     update_spans(s, proposed, proposal);
     update_restraints(s, proposed, proposal);

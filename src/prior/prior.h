@@ -76,16 +76,15 @@ double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang);
 
 /* ---- chains in contact ----
  *
- * With structure.contacts = n > 0, P(X) = 0 unless all parts of the complex
- * (tsr_topology_part) are joined: a chain joins its part to a complex that has
- * n or more contacts with the chain, pairs of bodies within TSR_CONTACT_ANG.
- * Otherwise all placements in contact are equally probable before excluded
- * volume and restraints. */
+ * With structure.contacts = n > 0, P(X) = 0 unless each mobile chain has n or
+ * more contacts, pairs of bodies within TSR_CONTACT_ANG, with chains of other
+ * parts of the complex (tsr_topology_part). All placements in contact are
+ * equally probable before excluded volume and restraints. */
 
-/* 1: all parts are joined, or no contacts are required. Cost: O(bodies), and
- * O(bodies^2) between chains that are near each other. */
-int tsr_prior_is_joined(const tsr_topology *topology,
-                        const tsr_conformation *conformation);
+/* 1: each mobile chain is in contact, or no contacts are required. Cost:
+ * O(bodies), and O(bodies^2) between chains that are near each other. */
+int tsr_prior_is_in_contact(const tsr_topology *topology,
+                            const tsr_conformation *conformation);
 
 /* ---- the prior ---- */
 

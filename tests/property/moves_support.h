@@ -235,7 +235,7 @@ static void open_case(fixture *f, const test_case *k)
     MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &f->options_prior,
          k->d_limit_ang);
     if (k->contacts > 0) { /* the chains of the file are apart */
-        assert_false(tsr_prior_is_joined(f->t, f->c));
+        assert_false(tsr_prior_is_in_contact(f->t, f->c));
         assert_true(tsr_place_chains(f->prior, rng_new(4, 0), f->c));
     }
     f->sampler = (prior_sampler){.t = f->t,
