@@ -100,7 +100,8 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
 /* ---- the HTML page ----
  *
  * Headings, paragraphs, tables and figures, collected in memory and written as
- * one HTML file that refers to no other file. */
+ * one HTML file. Its policy for content lets a browser load pictures beside the
+ * page, and nothing from elsewhere. */
 
 /* report.js, report_view.js and report.css, embedded at build time by
  * kernels/embed.c. */
