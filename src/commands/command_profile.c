@@ -1557,6 +1557,13 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     if (s.models.atoms != NULL)
         TSR_THEN(status, tsr_profile_check_output(o->output, o->force, s.n,
                                                   s.name, o->data, NULL, err));
+    if (status == TSR_OK && o->output != NULL && !is_folder(o->output) &&
+        o->data == NULL && !o->ensemble && s.n > 1)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--output '%s' is one file, and there are %d curves: "
+                          "'%s/' writes each into this folder, --ensemble "
+                          "their mean",
+                          o->output, s.n, o->output);
     w.q_max = w.q_range[1];
     if (status == TSR_OK && o->data != NULL) {
         status = tsr_saxs_read(o->data, (tsr_q_unit)o->unit, w.q_range, log,
