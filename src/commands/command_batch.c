@@ -34,8 +34,8 @@
 #include <wordexp.h>
 
 typedef struct {
-    char *output;
-    tsr_strings device, only;
+    char *output, *only;
+    tsr_strings device;
     long jobs, threads;
     int skip_bad, dry_run, json;
 } options;
@@ -53,7 +53,7 @@ static const tsr_field fields[] = {
               .max = 4096,
               .doc = "number of host threads of all jobs together; default: "
                      "one for each processor"),
-    TSR_FIELD(STRINGS, "only", options, only, .argument = "NAME",
+    TSR_FIELD(STRING, "only", options, only, .argument = "NAME",
               .doc = "solve this row, and write no table"),
     TSR_FIELD(BOOL, "skip-bad", options, skip_bad,
               .doc = "solve the other rows where some cannot be read"),
@@ -180,18 +180,10 @@ static tsr_status read_head(char *line, int *place, tsr_err *err)
                           "between them: name, model, curve, options");
 }
 
-static int is_wanted(const work *w, const char *name)
-{
-    const tsr_strings *only = &w->o->only;
-    int k = 0;
-    while (k < only->n && strcmp(only->item[k], name) != 0)
-        k++;
-    return k < only->n || only->n == 0;
-}
-
-/* Reads the rows, of --only where it is given; cuts the table into cells. */
+/* Reads the rows, or that of --only; cuts the table into cells. */
 static tsr_status read_rows(work *w, tsr_err *err)
 {
+    const char *only = w->o->only;
     int place[N_INPUT], has_head = 0;
     char *text = w->table, *line, *cell;
     while ((line = cut(&text, '\n')) != NULL) {
@@ -209,20 +201,16 @@ static tsr_status read_rows(work *w, tsr_err *err)
             for (int k = 0; k < N_INPUT; k++)
                 if (place[k] == n)
                     r.value[k] = cell;
-        if (!is_wanted(w, r.value[NAME]))
+        if (only != NULL && strcmp(only, r.value[NAME]) != 0)
             continue;
         w->row = tsr_pool_resize(&w->pool, w->row, (size_t)w->n + 1, sizeof r);
         TSR_TRY(tsr_pool_check(&w->pool, err));
         w->row[w->n++] = r;
     }
-    if (w->n < w->o->only.n)
-        return tsr_fail(err, TSR_E_USAGE, "--only: there is no such row");
-    return w->n > 0 ? TSR_OK : tsr_fail(err, TSR_E_DATA, "has no rows");
-}
-
-static int is_visible(const struct dirent *item)
-{
-    return item->d_name[0] != '.';
+    return w->n > 0 ? TSR_OK
+                    : tsr_fail(err, TSR_E_DATA, "has no rows%s%s",
+                               only != NULL ? " of the name " : "",
+                               only != NULL ? only : "");
 }
 
 /* Lists the files of a folder with these endings, as words of a shell: the file
@@ -237,10 +225,11 @@ static const char *list_files(work *w, const char *folder, const char *first,
     regmatch_t at;
     if (regcomp(&ending, endings, REG_EXTENDED) != 0)
         return NULL;
-    const int n = scandir(folder, &file, is_visible, alphasort);
+    const int n = scandir(folder, &file, NULL, alphasort);
     for (int k = 0; k < n; k++) {
         const char *name = file[k]->d_name;
-        if (!w->pool.failed && regexec(&ending, name, 1, &at, 0) == 0) {
+        if (name[0] != '.' && !w->pool.failed &&
+            regexec(&ending, name, 1, &at, 0) == 0) {
             const size_t length = (size_t)at.rm_so;
             const char **to = &list[length != strlen(first) ||
                                     strncmp(name, first, length) != 0];
@@ -260,7 +249,7 @@ static const char *list_files(work *w, const char *folder, const char *first,
 static char *table_of_folder(work *w)
 {
     struct dirent **sub = NULL;
-    const int n = scandir(".", &sub, is_visible, alphasort);
+    const int n = scandir(".", &sub, NULL, alphasort);
     tsr_words table;
     tsr_words_begin(&table);
     tsr_words_add(&table, "name\tmodel\tcurve\n");
@@ -270,7 +259,7 @@ static char *table_of_folder(work *w)
             list_files(w, name, "model", "\\.(pdb|ent|cif|mmcif)(\\.gz)?$");
         const char *curve =
             list_files(w, name, "exp", "\\.(dat|xml|h5|sascif)(\\.gz)?$");
-        if (model != NULL && curve != NULL &&
+        if (name[0] != '.' && model != NULL && curve != NULL &&
             (*model != '\0' || *curve != '\0'))
             tsr_words_add(&table, "%s\t%s\t%s\n",
                           strpbrk(name, "\t\r\n") != NULL ? "?" : name, model,
@@ -589,13 +578,13 @@ static tsr_status update(work *w, tsr_err *err)
     for (int i = 0; i < w->n; i++)
         TSR_TRY(look(&w->row[i], err));
     w->written = tsr_clock_s();
-    for (int i = 0; i < 2 && w->o->only.n == 0; i++) {
+    for (int i = 0; i < 2 && w->o->only == NULL; i++) {
         TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->output, files[i].name).text,
                                err));
         (i == 0 ? write_tsv : write_json)(w, to.out);
         TSR_TRY(tsr_file_end(&to, TSR_OK, err));
     }
-    return w->o->only.n > 0
+    return w->o->only != NULL
                ? TSR_OK
                : write_page(w, tsr_path_in(w->output, files[2].name).text, err);
 }
@@ -778,7 +767,7 @@ static tsr_status conclude(const work *w, FILE *out, tsr_err *err)
     for (int i = 0; i < w->n; i++)
         n[w->row[i].state]++;
     (w->o->json ? write_json : write_tsv)(w, out);
-    if (w->o->only.n == 0)
+    if (w->o->only == NULL)
         tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
                  w->output);
     if (w->o->dry_run)

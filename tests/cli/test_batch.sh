@@ -52,6 +52,10 @@ a missing table | 66 nowhere.tsv | tessera batch nowhere.tsv -o bad
 a dry run | 0 | tessera $batch --dry-run --json
     has the table | json [r.state for r in d.rows] == ['waiting'] * 3 and d.rows[0].rigid_chi2 is None
     and starts nothing | test ! -e all/two
+one row | 0 | tessera $batch --dry-run --json --only one
+    is listed | json [r.name for r in d.rows] == ['one']
+    and the table keeps all | test "$(wc -l <all/batch.tsv)" -eq 4
+a row that is not there | 65 has no rows of the name nobody | tessera $batch --dry-run --only nobody
 a table over its own output | 64 | tessera batch all/batch.tsv -o all
 END
 mkdir alien
