@@ -546,7 +546,6 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
         return;
     for (int i = 0; i < diagnosis->n_curve; i++)
         tsr_curve_summary_free(diagnosis->curve[i]);
-    tsr_summary_free(diagnosis->summary);
     tsr_pool_clear(&diagnosis->pool);
     free(diagnosis);
 }
@@ -589,8 +588,8 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
     *out = NULL;
     tsr_diagnosis *d = calloc(1, sizeof *d);
     TSR_TRY(tsr_allocated(d, err));
-    tsr_status status = tsr_summary_make(reader, &d->summary, err);
-    TSR_THEN(status, add_curves(d, reader, err));
+    d->summary = options->summary;
+    tsr_status status = add_curves(d, reader, err);
     for (int i = 0; status == TSR_OK && i < d->summary->n; i++)
         if (d->summary->item[i].n_draw > 0 && d->n_draw == 0) {
             d->n_chain = d->summary->item[i].n_chain;

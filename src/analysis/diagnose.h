@@ -40,6 +40,7 @@ typedef struct {
     long warmup, draws; /* steps of warm-up and draws that the configuration
                            asks for; 0: not known */
     int is_frozen;      /* 1: the configuration keeps structures fixed */
+    tsr_summary *summary; /* of the trace, borrowed by the diagnosis */
     const tsr_arrangements *arrangements; /* NULL: not analysed */
     /* The command line that continues the run, borrowed. It is printed once, in
      * place of the remedies of all checks that need more draws. NULL: each of
@@ -52,7 +53,7 @@ typedef struct {
 typedef struct {
     tsr_pool pool; /* owns the texts and the list of curves */
     int n_chain, n_draw;
-    tsr_summary *summary;
+    tsr_summary *summary; /* borrowed */
     int n_curve;
     tsr_curve_summary **curve; /* [n_curve] one for each data set */
     int n;
@@ -63,8 +64,7 @@ typedef struct {
                          draws; else NULL */
 } tsr_diagnosis;
 
-/* Makes all checks. Errors: those of tsr_summary_make and
- * tsr_curve_summary_make; TSR_E_NOMEM. */
+/* Makes all checks. Errors: those of tsr_curve_summary_make; TSR_E_NOMEM. */
 tsr_status tsr_diagnose(tsr_trace_reader *reader,
                         const tsr_diagnose_options *options,
                         tsr_diagnosis **out, tsr_err *err);

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_OPEN = 64 };
+
 /* Bytes of coordinates read at once. */
 static const size_t block_bytes = (size_t)8 << 20;
 
@@ -26,10 +28,11 @@ struct tsr_frames {
     int n_file;
     char **path; /* [n_file] */
     int n;
-    tsr_drawn_frame *frame; /* [n] */
-    /* The block in memory: frames first .. first + count - 1 of a file. */
-    tsr_trajectory_reader *reader; /* reader of file number `open`; NULL: no
-                                      file is open */
+    tsr_drawn_frame *frame;         /* [n] */
+    tsr_trajectory_reader **reader; /* [n_file] the first files stay open, since
+                                       opening computes their checksums, and of
+                                       others the last; NULL: not open */
+    /* The block in memory: frames first .. first + count - 1 of file `open`. */
     int open, first, count, capacity;
     int last;     /* index of the frame read last */
     float *block; /* [capacity][n_atom][3] */
@@ -39,7 +42,8 @@ void tsr_frames_free(tsr_frames *frames)
 {
     if (frames == NULL)
         return;
-    tsr_trajectory_reader_free(frames->reader);
+    for (int i = 0; i < frames->n_file; i++)
+        tsr_trajectory_reader_free(frames->reader[i]);
     tsr_model_atoms_free(frames->atoms);
     tsr_pool_clear(&frames->pool);
     free(frames);
@@ -61,8 +65,9 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s'",
                         directory);
     tsr_pool_array(&f->pool, f->path, n);
+    tsr_pool_array(&f->pool, f->reader, n);
     for (int i = 0; i < n; i++) {
-        if (f->path != NULL)
+        if (f->path != NULL && f->reader != NULL)
             f->path[f->n_file++] =
                 tsr_pool_format(&f->pool, "%s/%s", directory, entry[i]->d_name);
         free(entry[i]);
@@ -107,7 +112,10 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
                                              .file = file,
                                              .index = i};
     free(step);
-    tsr_trajectory_reader_free(reader);
+    if (status == TSR_OK && file < MOST_OPEN)
+        f->reader[file] = reader;
+    else
+        tsr_trajectory_reader_free(reader);
     return status;
 }
 
@@ -119,6 +127,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
     *out = NULL;
     tsr_frames *f = calloc(1, sizeof *f);
     TSR_TRY(tsr_allocated(f, err));
+    f->open = -1;
     tsr_status status = find_files(f, directory, err);
     if (status == TSR_OK) {
         const char *model =
@@ -174,24 +183,27 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     tsr_frames *f = frames;
     const tsr_drawn_frame *at = &f->frame[i];
     tsr_status status = TSR_OK;
-    if (f->reader == NULL || f->open != at->file) {
-        tsr_trajectory_reader_free(f->reader);
-        f->reader = NULL;
+    tsr_trajectory_reader **reader = &f->reader[at->file];
+    if (f->open != at->file) {
+        if (f->open >= MOST_OPEN) {
+            tsr_trajectory_reader_free(f->reader[f->open]);
+            f->reader[f->open] = NULL;
+        }
         f->first = f->count = 0;
         f->last = -1;
         f->open = at->file;
-        status = tsr_trajectory_open(f->path[at->file], &f->reader, err);
     }
+    if (*reader == NULL)
+        status = tsr_trajectory_open(f->path[at->file], reader, err);
     if (status == TSR_OK &&
         (at->index < f->first || at->index >= f->first + f->count)) {
         /* if the caller skips frames, read single frames instead of a block */
         const int is_dense = at->index == f->first + f->count ||
                              (at->index > f->last && at->index <= f->last + 2);
-        const int left =
-            tsr_trajectory_info_get(f->reader)->n_frame - at->index;
+        const int left = tsr_trajectory_info_get(*reader)->n_frame - at->index;
         f->first = at->index;
         f->count = !is_dense ? 1 : left < f->capacity ? left : f->capacity;
-        status = tsr_trajectory_read(f->reader, f->first, f->count, NULL,
+        status = tsr_trajectory_read(*reader, f->first, f->count, NULL,
                                      f->block, NULL, err);
         if (status != TSR_OK)
             f->count = 0;

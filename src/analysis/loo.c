@@ -4,6 +4,8 @@
  * draws would increase the cost but hardly the precision. */
 #include "analysis/loo.h"
 
+#include "core/parallel.h"
+
 #include "analysis/summary.h"
 
 #include <float.h>
@@ -177,24 +179,36 @@ static double log_mean(long n, const double *x, const double *log_weight)
     return top + log(sum);
 }
 
-/* Computes the density of point k given all other points. value [n_draw]: log
- * densities of the point. weight [n_draw]: scratch. */
-static tsr_status leave_out(tsr_loo *loo, int k, const double *value,
-                            double *weight, tsr_err *err)
+/* Points of a data set, each with its log densities given all points and given
+ * all other points, nat, and the Pareto k of the latter. */
+typedef struct {
+    long n_draw;
+    int n;
+    const double *log_lik;             /* [n_draw][n] */
+    double *with, *without, *pareto_k; /* [n] out */
+} points;
+
+static tsr_status leave_out(void *context, int k, int thread, tsr_err *err)
 {
+    const points *p = context;
+    const long n = p->n_draw;
+    double *value = calloc(2 * (size_t)n + 1, sizeof *value);
+    double *weight = value + n;
     tsr_psis psis;
-    const long n = loo->n_draw;
-    for (long i = 0; i < n; i++)
+    (void)thread;
+    TSR_TRY(tsr_allocated(value, err));
+    for (long i = 0; i < n; i++) {
+        value[i] = p->log_lik[(size_t)i * (size_t)p->n + (size_t)k];
         weight[i] = -log((double)n);
-    const double with = log_mean(n, value, weight);
+    }
+    p->with[k] = log_mean(n, value, weight);
     for (long i = 0; i < n; i++)
         weight[i] = -value[i];
-    TSR_TRY(tsr_psis_smooth(n, weight, &psis, err));
-    loo->point[k] = log_mean(n, value, weight);
-    loo->p_loo += with - loo->point[k];
-    loo->worst_k = fmax(loo->worst_k, psis.pareto_k);
-    loo->n_bad += psis.pareto_k > reliable_k;
-    return TSR_OK;
+    const tsr_status status = tsr_psis_smooth(n, weight, &psis, err);
+    p->without[k] = log_mean(n, value, weight);
+    p->pareto_k[k] = psis.pareto_k;
+    free(value);
+    return status;
 }
 
 /* sqrt(n var) of n numbers, the standard error of their sum. */
@@ -215,17 +229,21 @@ static tsr_status add_points(tsr_loo *loo, int n, const double *log_lik,
     double *more = realloc(loo->point, (size_t)(loo->n + n + 1) * sizeof *more);
     TSR_TRY(tsr_allocated(more, err));
     loo->point = more;
-    double *value = calloc(2 * (size_t)loo->n_draw + 1, sizeof *value);
-    tsr_status status = tsr_allocated(value, err);
-    for (int k = 0; k < n && status == TSR_OK; k++, loo->n++) {
-        for (long i = 0; i < loo->n_draw; i++)
-            value[i] = log_lik[(size_t)i * (size_t)n + (size_t)k];
-        status = leave_out(loo, loo->n, value, value + loo->n_draw, err);
-        loo->elpd += status == TSR_OK ? loo->point[loo->n] : 0.0;
+    double *with = calloc(2 * (size_t)n + 1, sizeof *with);
+    points p = {loo->n_draw, n, log_lik, with, more + loo->n, with + n};
+    tsr_status status = tsr_allocated(with, err);
+    TSR_THEN(status, tsr_parallel_try(n, tsr_parallel_processors(), leave_out,
+                                      &p, err));
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        loo->elpd += p.without[k];
+        loo->p_loo += with[k] - p.without[k];
+        loo->worst_k = fmax(loo->worst_k, p.pareto_k[k]);
+        loo->n_bad += p.pareto_k[k] > reliable_k;
     }
+    loo->n += status == TSR_OK ? n : 0;
     if (status == TSR_OK)
         loo->error = error_of_sum(loo->n, loo->point);
-    free(value);
+    free(with);
     return status;
 }
 

@@ -101,6 +101,7 @@ void tsr_shape_free(tsr_shape *shape)
 {
     if (shape == NULL)
         return;
+    tsr_domains_free(shape->domains);
     tsr_pool_clear(&shape->pool);
     free(shape);
 }
@@ -305,6 +306,10 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
         find_extent(&j);
         analyse_frames(&j);
         summarise_frames(&j);
+        tsr_start_ca(model, j.ca);
+        status =
+            tsr_domains_from_ca(s->n, s->n_residue, j.all,
+                                (const double(*)[3])j.ca, &s->domains, err);
     }
     tsr_pool_clear(&j.pool);
     if (status != TSR_OK) {

@@ -13,6 +13,8 @@ enum {
     TSR_N_PAIR_BIN = 60
 };
 
+typedef struct tsr_domains tsr_domains;
+
 /* Statistics of the conformations of a run. */
 typedef struct {
     tsr_pool pool;
@@ -33,6 +35,7 @@ typedef struct {
     double pair_mean[TSR_N_PAIR_BIN], pair_low[TSR_N_PAIR_BIN],
         pair_high[TSR_N_PAIR_BIN]; /* mean, 5 % and 95 % quantile over the
                                       draws */
+    tsr_domains *domains;          /* in the frames `at` */
 } tsr_shape;
 
 /* Analyses at most `most` frames, and no more than fit into 200 MB. weight [all
@@ -100,7 +103,7 @@ typedef struct {
 } tsr_domain_pair;
 
 /* The domains of a molecule, and their relative positions. */
-typedef struct {
+struct tsr_domains {
     tsr_pool pool;
     int n; /* number of conformations */
     int n_domain;
@@ -108,7 +111,7 @@ typedef struct {
                                             the sequence */
     int n_pair;
     tsr_domain_pair pair[TSR_MOST_DOMAINS * (TSR_MOST_DOMAINS - 1) / 2];
-} tsr_domains;
+};
 
 /* Finds the domains in the frames with the numbers at [n]. Errors: those of
  * tsr_frames_read, TSR_E_NOMEM. */

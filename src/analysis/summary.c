@@ -6,6 +6,7 @@
 #include "analysis/summary.h"
 
 #include "core/json.h"
+#include "core/parallel.h"
 #include "core/text.h"
 
 #include <errno.h>
@@ -492,24 +493,45 @@ static tsr_status choose_points(tsr_curve_summary *s, tsr_trace_reader *reader,
     return status;
 }
 
+/* Points of a curve whose draws are in memory. */
+typedef struct {
+    int n_group, n_chain, n_draw;
+    const double *column;   /* [n][n_chain][n_draw] */
+    tsr_convergence *point; /* [n] out */
+} points;
+
+static tsr_status summarise_point(void *context, int k, int thread,
+                                  tsr_err *err)
+{
+    const points *p = context;
+    const size_t rows = (size_t)p->n_chain * (size_t)p->n_draw;
+    (void)thread;
+    return tsr_convergence_make(p->n_group, p->n_chain, p->n_draw,
+                                p->column + (size_t)k * rows, &p->point[k],
+                                err);
+}
+
 static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
                             int n_chain, int n_draw, tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
     const int batch = tsr_entries_that_fit(n_chain, n_draw, s->n);
+    /* a thread needs the memory of ten columns */
+    const int n_thread =
+        tsr_entries_that_fit(n_chain, n_draw, 10 * tsr_parallel_processors()) /
+        10;
     double *column = malloc(rows * (size_t)batch * sizeof *column);
     tsr_status status = tsr_allocated(column, err);
     for (int first = 0; first < s->n && status == TSR_OK; first += batch) {
         const int n = s->n - first < batch ? s->n - first : batch;
         status = tsr_entries_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
                                  s->name, n, s->at + first, column, err);
-        for (int k = 0; k < n && status == TSR_OK; k++) {
-            tsr_convergence *point = &s->point[first + k];
-            status =
-                tsr_convergence_make(tsr_trace_n_group(reader), n_chain, n_draw,
-                                     column + (size_t)k * rows, point, err);
-            s->n_bad += status == TSR_OK && isnan(point->mean);
-        }
+        points p = {tsr_trace_n_group(reader), n_chain, n_draw, column,
+                    s->point + first};
+        TSR_THEN(status, tsr_parallel_try(n, n_thread > 0 ? n_thread : 1,
+                                          summarise_point, &p, err));
+        for (int k = 0; k < n && status == TSR_OK; k++)
+            s->n_bad += isnan(s->point[first + k].mean);
     }
     free(column);
     return status;

@@ -57,13 +57,12 @@
                      "one core), or a number or part of a name as "  \
                      "listed by 'tessera devices'")
 
-/* The option of commands that analyse many structures or frames. */
-#define TSR_OPTION_THREADS(owner)                                         \
-    TSR_FIELD(INT, "threads", owner, threads, .argument = "N", .min = 1,  \
-              .max = TSR_MAX_THREAD,                                      \
-              .doc = "structures or frames analysed at the same time; "   \
-                     "default: the number of processors. Results do not " \
-                     "depend on it")
+/* The option of commands that analyse many structures, frames or draws. */
+#define TSR_OPTION_THREADS(owner)                                        \
+    TSR_FIELD(INT, "threads", owner, threads, .argument = "N", .min = 1, \
+              .max = TSR_MAX_THREAD,                                     \
+              .doc = "number of host threads; default: one for each "    \
+                     "processor. Results do not depend on it")
 
 /* The value of this option, or its default. */
 static inline int tsr_threads(long given)

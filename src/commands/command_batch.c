@@ -23,7 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <pthread.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,8 @@
 #include <wordexp.h>
 
 typedef struct {
-    char *output;
-    tsr_strings device, only;
+    char *output, *only;
+    tsr_strings device;
     long jobs, threads;
     int skip_bad, dry_run, json;
 } options;
@@ -53,7 +53,7 @@ static const tsr_field fields[] = {
               .max = 4096,
               .doc = "number of host threads of all jobs together; default: "
                      "one for each processor"),
-    TSR_FIELD(STRINGS, "only", options, only, .argument = "NAME",
+    TSR_FIELD(STRING, "only", options, only, .argument = "NAME",
               .doc = "solve this row, and write no table"),
     TSR_FIELD(BOOL, "skip-bad", options, skip_bad,
               .doc = "solve the other rows where some cannot be read"),
@@ -115,26 +115,25 @@ static const char *const column_path[] = {COLUMNS(COLUMN_PATH)};
 typedef struct {
     tsr_pool pool;               /* owns what was read from the folder */
     const char *value[N_COLUMN]; /* as in JSON; "": none */
-    char **word;                 /* [n_word] the command line, NULL */
-    int n_word;
+    wordexp_t line;              /* the command line of solve */
     const char *folder, *log;
     const char *inputs; /* the lines that begin the log */
     const char *bad;    /* why the row cannot be solved; NULL: it can */
     row_state state, at_start;
+    pid_t pid; /* of solve, while it runs */
+    double begin;
 } row;
 
 typedef struct {
     const tsr_args *args;
     const options *o;
     tsr_log *log;
-    tsr_pool pool; /* owns the texts below, and the rows */
+    tsr_pool pool; /* owns the texts below and the arrays */
     const char *output, *program;
-    const char *folder; /* of the table, the current folder */
-    int n, n_job;
-    row *row;             /* [n] */
-    pthread_mutex_t lock; /* of rows and files */
-    tsr_status status;    /* the first error of a job, and its message */
-    tsr_err err;
+    char *table;        /* text, cut into the cells of the rows */
+    int n, n_job, next; /* next: row that may be started */
+    row *row;           /* [n] */
+    row **job;      /* [n_job] the row that is solved; NULL: the job is idle */
     int stop[2];    /* a pipe: solve ends when its second end is closed */
     double written; /* time of the last table */
 } work;
@@ -154,19 +153,6 @@ static char *cut(char **rest, char mark)
     if (at != NULL)
         *at = '\0';
     return text;
-}
-
-/* Returns a new row; NULL: out of memory, which the pool records. */
-static row *add_row(work *w)
-{
-    row *all = tsr_pool_resize(&w->pool, w->row, (size_t)w->n + 1, sizeof *all);
-    if (all == NULL)
-        return NULL;
-    w->row = all;
-    all[w->n] = (row){.state = WAITING};
-    for (int k = 0; k < N_COLUMN; k++)
-        all[w->n].value[k] = "";
-    return &all[w->n++];
 }
 
 /* Finds the columns of the input. place [N_INPUT] out: their number, -1:
@@ -194,11 +180,13 @@ static tsr_status read_head(char *line, int *place, tsr_err *err)
                           "between them: name, model, curve, options");
 }
 
-static tsr_status read_table(work *w, char *text, tsr_err *err)
+/* Reads the rows, or that of --only; cuts the table into cells. */
+static tsr_status read_rows(work *w, tsr_err *err)
 {
+    const char *only = w->o->only;
     int place[N_INPUT], has_head = 0;
-    char *line, *cell;
-    while ((line = cut(&text, '\n')) != NULL && !w->pool.failed) {
+    char *text = w->table, *line, *cell;
+    while ((line = cut(&text, '\n')) != NULL) {
         line[strcspn(line, "\r")] = '\0';
         if (line[0] == '#' || line[strspn(line, " \t")] == '\0')
             continue;
@@ -206,141 +194,128 @@ static tsr_status read_table(work *w, char *text, tsr_err *err)
             TSR_TRY(read_head(line, place, err));
             continue;
         }
-        row *r = add_row(w);
-        for (int n = 0; r != NULL && (cell = cut(&line, '\t')) != NULL; n++)
+        row r = {.state = WAITING};
+        for (int k = 0; k < N_COLUMN; k++)
+            r.value[k] = "";
+        for (int n = 0; (cell = cut(&line, '\t')) != NULL; n++)
             for (int k = 0; k < N_INPUT; k++)
                 if (place[k] == n)
-                    r->value[k] = tsr_pool_text(&w->pool, cell);
+                    r.value[k] = cell;
+        if (only != NULL && strcmp(only, r.value[NAME]) != 0)
+            continue;
+        w->row = tsr_pool_resize(&w->pool, w->row, (size_t)w->n + 1, sizeof r);
+        TSR_TRY(tsr_pool_check(&w->pool, err));
+        w->row[w->n++] = r;
     }
-    return tsr_pool_check(&w->pool, err);
+    return w->n > 0 ? TSR_OK
+                    : tsr_fail(err, TSR_E_DATA, "has no rows%s%s",
+                               only != NULL ? " of the name " : "",
+                               only != NULL ? only : "");
 }
 
-static int is_visible(const struct dirent *item)
-{
-    return item->d_name[0] != '.';
-}
-
-/* The files of a folder with one of the endings ".pdb .cif ", also gzipped, as
- * words: those with the name `first`, else all. Returns their number. */
-static int list_files(work *w, const char *folder, const char *endings,
-                      const char *first, const char **words)
+/* Lists the files of a folder with these endings, as words of a shell: the file
+ * with the name `first` before the ending, or else all. */
+static const char *list_files(work *w, const char *folder, const char *first,
+                              const char *endings)
 {
     struct dirent **file = NULL;
-    const int n = scandir(folder, &file, is_visible, alphasort);
-    int n_found = 0;
-    *words = "";
-    for (int all = 0; all < 2 && n_found == 0; all++)
-        for (int k = 0; k < n; k++) {
-            char name[256], ending[256], shown[TSR_SHELL_SIZE];
-            snprintf(name, sizeof name, "%s", file[k]->d_name);
-            char *dot = strrchr(name, '.');
-            if (dot != NULL && strcmp(dot, ".gz") == 0) {
-                *dot = '\0';
-                dot = strrchr(name, '.');
-            }
-            if (dot == NULL)
-                continue;
-            snprintf(ending, sizeof ending, "%.250s ", dot);
-            if (strstr(endings, ending) == NULL)
-                continue;
-            *dot = '\0';
-            if (all || strcmp(name, first) == 0)
-                *words = tsr_pool_format(
-                    &w->pool, "%s%s%s", *words, n_found++ > 0 ? " " : "",
-                    tsr_text_shell(tsr_path_in(folder, file[k]->d_name).text,
-                                   shown));
+    const char *list[2] = {"", ""}; /* files of this name, other files */
+    char shown[TSR_SHELL_SIZE];
+    regex_t ending;
+    regmatch_t at;
+    if (regcomp(&ending, endings, REG_EXTENDED) != 0)
+        return NULL;
+    const int n = scandir(folder, &file, NULL, alphasort);
+    for (int k = 0; k < n; k++) {
+        const char *name = file[k]->d_name;
+        if (name[0] != '.' && !w->pool.failed &&
+            regexec(&ending, name, 1, &at, 0) == 0) {
+            const size_t length = (size_t)at.rm_so;
+            const char **to = &list[length != strlen(first) ||
+                                    strncmp(name, first, length) != 0];
+            *to = tsr_pool_format(
+                &w->pool, "%s%s%s", *to, **to != '\0' ? " " : "",
+                tsr_text_shell(tsr_path_in(folder, name).text, shown));
         }
-    for (int k = 0; k < n; k++)
         free(file[k]);
+    }
     free(file);
-    return n_found;
+    regfree(&ending);
+    return list[0] == NULL || *list[0] != '\0' ? list[0] : list[1];
 }
 
-/* A row for each sub-folder with a model or a curve. */
-static tsr_status read_folder(work *w, tsr_err *err)
+/* Makes the table of the current folder: a row for each sub-folder with a model
+ * or a curve. NULL: out of memory; the caller frees it. */
+static char *table_of_folder(work *w)
 {
     struct dirent **sub = NULL;
-    const int n = scandir(".", &sub, is_visible, alphasort);
+    const int n = scandir(".", &sub, NULL, alphasort);
+    tsr_words table;
+    tsr_words_begin(&table);
+    tsr_words_add(&table, "name\tmodel\tcurve\n");
     for (int k = 0; k < n; k++) {
-        const char *name = sub[k]->d_name, *model, *curve;
-        const int n_model =
-            list_files(w, name, ".pdb .ent .cif .mmcif ", "model", &model);
-        const int n_curve =
-            list_files(w, name, ".dat .xml .h5 .sascif ", "exp", &curve);
-        row *r = n_model + n_curve > 0 ? add_row(w) : NULL;
-        if (r != NULL) {
-            r->value[NAME] = tsr_pool_text(&w->pool, name);
-            r->value[MODEL] = model;
-            r->value[CURVE] = curve;
-        }
+        const char *name = sub[k]->d_name;
+        const char *model =
+            list_files(w, name, "model", "\\.(pdb|ent|cif|mmcif)(\\.gz)?$");
+        const char *curve =
+            list_files(w, name, "exp", "\\.(dat|xml|h5|sascif)(\\.gz)?$");
+        if (name[0] != '.' && model != NULL && curve != NULL &&
+            (*model != '\0' || *curve != '\0'))
+            tsr_words_add(&table, "%s\t%s\t%s\n",
+                          strpbrk(name, "\t\r\n") != NULL ? "?" : name, model,
+                          curve);
         free(sub[k]);
     }
     free(sub);
-    return tsr_pool_check(&w->pool, err);
-}
-
-/* Appends the words of a column, which are those that a shell would read. */
-static tsr_status add_words(work *w, row *r, int at, tsr_err *err)
-{
-    wordexp_t list;
-    if (wordexp(r->value[at], &list, WRDE_NOCMD | WRDE_UNDEF) != 0) {
-        r->bad = "a shell cannot read the words of a column: quotes go round "
-                 "( ) { } < > & | ; $";
-        return TSR_OK;
-    }
-    r->word =
-        tsr_pool_resize(&w->pool, r->word,
-                        (size_t)r->n_word + list.we_wordc + 1, sizeof *r->word);
-    for (size_t k = 0; k < list.we_wordc && r->word != NULL; k++) {
-        const char *word = list.we_wordv[k];
-        const int is_relative = at != OPTIONS && word[0] != '/';
-        r->word[r->n_word++] =
-            tsr_pool_format(&w->pool, "%s%s%s", is_relative ? w->folder : "",
-                            is_relative ? "/" : "", word);
-        r->word[r->n_word] = NULL;
-    }
-    wordfree(&list);
-    return tsr_pool_check(&w->pool, err);
+    return tsr_words_end(&table);
 }
 
 /* The place of the device in a command line. */
 enum { DEVICE_WORD = 7 };
 
-/* Makes the command line of a row. */
+/* Makes the command line of a row: fixed words, then those that a shell reads
+ * in the columns. */
 static tsr_status set_words(work *w, row *r, tsr_err *err)
 {
     const long threads =
         w->o->threads > 0 ? w->o->threads : tsr_parallel_processors();
-    const int n_common = w->args->n - 1;
+    const char *const share = tsr_pool_format(
+        &w->pool, "%ld", threads > w->n_job ? threads / w->n_job : 1);
     r->folder = tsr_pool_format(&w->pool, "%s/%s", w->output, r->value[NAME]);
     r->log = tsr_pool_format(&w->pool, "%s/batch.log", r->folder);
-    const char *begin[] = {
-        "tessera",
-        "solve",
-        "--output",
-        r->folder,
-        "--threads",
-        tsr_pool_format(&w->pool, "%ld",
-                        threads > w->n_job ? threads / w->n_job : 1),
-        "--device",
-        "auto"};
-    r->n_word =
-        (int)(sizeof begin / sizeof *begin) - (w->o->device.n > 0 ? 0 : 2);
-    tsr_pool_array(&w->pool, r->word, r->n_word + n_common + 1);
-    TSR_TRY(tsr_pool_check(&w->pool, err));
-    memcpy(r->word, begin, (size_t)r->n_word * sizeof *begin);
-    memcpy(r->word + r->n_word, w->args->argument + 1,
-           (size_t)n_common * sizeof *begin);
-    r->n_word += n_common;
-    TSR_TRY(add_words(w, r, OPTIONS, err));
-    const int n_before = r->n_word;
-    TSR_TRY(add_words(w, r, MODEL, err));
-    if (r->bad == NULL && r->n_word != n_before + 1)
-        r->bad = r->n_word == n_before
-                     ? "it has no model"
-                     : "there must be one model: of several, a folder's is "
-                       "model.*";
-    return add_words(w, r, CURVE, err);
+    const char *const begin[] = {"tessera",   "solve", "--output", r->folder,
+                                 "--threads", share,   "--device", "auto"};
+    const size_t n_begin =
+        w->o->device.n > 0 ? DEVICE_WORD + 1 : DEVICE_WORD - 1;
+    const size_t n_common = (size_t)w->args->n - 1;
+    const char *text = "";
+    size_t n_file = 0;
+    for (int at = MODEL; at <= OPTIONS && r->bad == NULL; at++) {
+        text = tsr_pool_format(&w->pool, "%s %s", text, r->value[at]);
+        TSR_TRY(tsr_pool_check(&w->pool, err));
+        n_file = r->line.we_wordc;
+        wordfree(&r->line);
+        r->line = (wordexp_t){.we_offs = n_begin + n_common};
+        if (wordexp(text, &r->line, WRDE_DOOFFS | WRDE_NOCMD | WRDE_UNDEF) != 0)
+            r->bad = "a shell cannot read the words of a column: quotes go "
+                     "round ( ) { } < > & | ; $";
+        else if (at == MODEL && r->line.we_wordc == 0)
+            r->bad = "it has no model";
+        else if (at == MODEL && r->line.we_wordc > 1)
+            r->bad = "there must be one model: of several, a folder's is "
+                     "model.*";
+    }
+    char **word = r->line.we_wordv;
+    if (r->bad != NULL)
+        return TSR_OK;
+    memcpy(word, begin, n_begin * sizeof *word);
+    memcpy(word + n_begin, w->args->argument + 1, n_common * sizeof *word);
+    for (word += n_begin + n_common; n_file > 0; n_file--, word++) {
+        char *relative = *word;
+        TSR_TRY(tsr_file_absolute(relative, word, err));
+        free(relative);
+    }
+    return TSR_OK;
 }
 
 static void check_name(const work *w, row *r)
@@ -370,23 +345,21 @@ static tsr_status check_row(work *w, row *r, tsr_err *err)
     tsr_words_begin(&out);
     tsr_words_begin(&message);
     if (out.out != NULL && message.out != NULL)
-        code = tsr_program(list, "", r->n_word, (const char *const *)r->word,
-                           out.out, message.out);
+        code = tsr_program(list, "", (int)(r->line.we_offs + r->line.we_wordc),
+                           (const char *const *)r->line.we_wordv, out.out,
+                           message.out);
     char *files = tsr_words_end(&out), *why = tsr_words_end(&message);
-    tsr_status status =
-        files != NULL && why != NULL ? TSR_OK : tsr_no_memory(err);
-    if (status == TSR_OK && code != 0) {
-        const char *line = strstr(why, before);
-        line = line != NULL ? line + strlen(before) : why;
+    const int is_lost = files == NULL || why == NULL;
+    const char *line = is_lost ? NULL : strstr(why, before);
+    line = line != NULL ? line + strlen(before) : why;
+    if (!is_lost && code != 0)
         r->bad =
             tsr_pool_format(&w->pool, "%.*s", (int)strcspn(line, "\n"), line);
-    } else if (status == TSR_OK)
-        r->inputs = tsr_pool_format(&w->pool, "%soptions: %s\n\n", files,
-                                    r->value[OPTIONS]);
+    r->inputs = tsr_pool_format(&w->pool, "%soptions: %s\n\n",
+                                is_lost ? "" : files, r->value[OPTIONS]);
     free(files);
     free(why);
-    TSR_TRY(status);
-    return tsr_pool_check(&w->pool, err);
+    return is_lost ? tsr_no_memory(err) : tsr_pool_check(&w->pool, err);
 }
 
 /* ---- the state of a row, from its folder ---- */
@@ -435,26 +408,26 @@ static row_state read_verdict(row *r)
 static int read_log(row *r, char *log)
 {
     static const char failed[] = "tessera solve: ";
-    int code = -1, last = -1;
+    int code = -1, is_last = 0;
     double seconds = 0.0, part;
-    const char *line, *message = "";
+    const char *line, *message = NULL;
     while ((line = cut(&log, '\n')) != NULL) {
         if (sscanf(line, "tessera batch: exit status %d after %lf", &code,
                    &part) == 2) {
             seconds += part;
-            last = code;
+            is_last = 1;
         } else if (line[0] != '\0')
-            last = -1;
+            is_last = 0;
         if (strncmp(line, failed, strlen(failed)) == 0)
             message = line + strlen(failed);
     }
-    if (last > 0)
-        r->value[MESSAGE] =
-            last < 128 && *message != '\0'
-                ? tsr_pool_text(&r->pool, message)
-                : tsr_pool_format(&r->pool, "exit status %d", last);
     r->value[SECONDS] = tsr_pool_format(&r->pool, "%.1f", seconds);
-    return last;
+    if (!is_last || code == 0)
+        return is_last ? 0 : -1;
+    r->value[MESSAGE] = code < 128 && message != NULL
+                            ? tsr_pool_text(&r->pool, message)
+                            : tsr_pool_format(&r->pool, "exit status %d", code);
+    return code;
 }
 
 /* Has a signal ended solve in good order, or before it heeded signals? */
@@ -483,18 +456,18 @@ static tsr_status look(row *r, tsr_err *err)
         r->state = code == 0 ? done : is_stopped(code) ? INTERRUPTED : FAILED;
         free(log);
     }
-    (void)tsr_lock_query(r->folder, &holder, NULL);
     if (r->bad != NULL) {
         r->state = FAILED;
         r->value[MESSAGE] = r->bad;
     }
+    (void)tsr_lock_query(r->folder, &holder, NULL);
     if (holder.is_held)
         r->state = RUNNING;
     r->value[STATE] = state_name[r->state];
     return tsr_pool_check(&r->pool, err);
 }
 
-/* ---- the table ---- */
+/* ---- the files of a batch ---- */
 
 static void write_tsv(const work *w, FILE *out)
 {
@@ -504,7 +477,7 @@ static void write_tsv(const work *w, FILE *out)
         for (int k = 0; k < N_COLUMN; k++) {
             fputc(k > 0 ? '\t' : '\n', out);
             for (const char *c = r->value[k]; *c != '\0'; c++)
-                fputc(*c == '\t' || *c == '\n' ? ' ' : *c, out);
+                fputc(*c == '\t' ? ' ' : *c, out);
         }
     fputc('\n', out);
 }
@@ -512,10 +485,8 @@ static void write_tsv(const work *w, FILE *out)
 static void write_json(const work *w, FILE *out)
 {
     tsr_json j = {.out = out};
-    tsr_json_object(&j, NULL);
-    tsr_json_members(&j, "batch %s directory %s", w->args->argument[0],
+    tsr_json_members(&j, "{ batch %s directory %s rows[", w->args->argument[0],
                      w->output);
-    tsr_json_array(&j, "rows");
     for (const row *r = w->row; r < w->row + w->n; r++) {
         tsr_json_object(&j, NULL);
         for (int k = 0; k < N_COLUMN; k++) {
@@ -529,98 +500,7 @@ static void write_json(const work *w, FILE *out)
         }
         tsr_json_close(&j);
     }
-    tsr_json_close(&j);
-    tsr_json_close(&j);
-}
-
-/* ---- the page ---- */
-
-enum { MODEL_LINE, DATA, RESIDUAL, N_PATH };
-enum { MOST_POINTS = 150 };      /* of a path, about */
-static const double LARGE = 5.0; /* sigma, residuals at the frame */
-
-/* The next point in the fit.csv of a report. Returns its path, or N_PATH where
- * a thumbnail does not draw it. */
-static int read_point(const char *line, double *q, double *y)
-{
-    char mark[8];
-    if (sscanf(line, "I(q),%*[^,],%7[^,],%lf,%lf", mark, q, y) == 3)
-        return strcmp(mark, "line") == 0     ? MODEL_LINE
-               : strcmp(mark, "points") == 0 ? DATA
-                                             : N_PATH;
-    const char *at = strstr(line, ",,points,");
-    return at != NULL && at < line + strcspn(line, "\n") &&
-                   sscanf(at, ",,points,%lf,%lf", q, y) == 2
-               ? RESIDUAL
-               : N_PATH;
-}
-
-/* Draws a fit, logarithmic, with its residuals below, from fit.csv. */
-static void draw_fit(const char *csv, FILE *out)
-{
-    static const char *const colour[] = {TSR_COLOUR_MODEL, TSR_COLOUR_DATA,
-                                         TSR_COLOUR_DATA};
-    double low = HUGE_VAL, high = -HUGE_VAL, first = HUGE_VAL, last = 0.0, q, y;
-    char *text[N_PATH];
-    tsr_words path[N_PATH];
-    int n_line = 0, n[N_PATH + 1] = {0};
-    for (const char *c = csv; *c != '\0'; c++)
-        n_line += *c == '\n';
-    for (int k = 0; k < N_PATH; k++)
-        tsr_words_begin(&path[k]);
-    for (const char *line = csv; line != NULL; line = strchr(line + 1, '\n')) {
-        const int k = read_point(line + (*line == '\n'), &q, &y);
-        if (n[k]++ % (1 + n_line / (6 * MOST_POINTS)) != 0 || k == N_PATH ||
-            (k != RESIDUAL && !(y > 0.0)))
-            continue;
-        y = k == RESIDUAL ? fmin(fmax(-y, -LARGE), LARGE) : -log(y);
-        if (k == MODEL_LINE) {
-            low = fmin(low, y);
-            high = fmax(high, y);
-            first = fmin(first, q);
-            last = fmax(last, q);
-        }
-        tsr_words_add(&path[k], "%c%.4g %.4g%s",
-                      k == MODEL_LINE && n[k] > 1 ? 'L' : 'M', q, y,
-                      k == MODEL_LINE ? "" : "h0");
-    }
-    for (int k = N_PATH - 1; k >= 0; k--) {
-        text[k] = tsr_words_end(&path[k]);
-        if (k != MODEL_LINE) /* a drawing for the residuals, below, one for
-                                data and model */
-            fprintf(
-                out,
-                "<svg width=\"240\" height=\"%d\" %s viewBox=\"%g %g %g "
-                "%g\" preserveAspectRatio=\"none\">",
-                k == RESIDUAL ? 30 : 90, k == RESIDUAL ? "y=\"90\"" : "", first,
-                k == RESIDUAL ? -1.1 * LARGE : low - 0.05 * (high - low),
-                last - first, k == RESIDUAL ? 2.2 * LARGE : 1.1 * (high - low));
-        fprintf(out,
-                "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" "
-                "stroke-linecap=\"round\" vector-effect=\"non-scaling-stroke\" "
-                "d=\"%s\"/>%s",
-                colour[k], k == MODEL_LINE ? "1.3" : "2",
-                text[k] != NULL ? text[k] : "", k != DATA ? "</svg>" : "");
-        free(text[k]);
-    }
-}
-
-/* Adds the drawing of a row's fit; nothing where it has none. */
-static void add_fit(const row *r, FILE *out)
-{
-    char *csv = NULL, path[4200];
-    size_t size;
-    snprintf(path, sizeof path, "%s", r->value[REPORT]);
-    char *ending = strrchr(path, '.'); /* DIR/report.html: DIR/report/fit.csv */
-    if (ending == NULL)
-        return;
-    snprintf(ending, 10, "/fit.csv");
-    if (tsr_file_read(path, &csv, &size, NULL) != TSR_OK)
-        return;
-    fputs("<svg width=\"240\" height=\"120\">", out);
-    draw_fit(csv, out);
-    fputs("</svg>", out);
-    free(csv);
+    tsr_json_members(&j, "] }");
 }
 
 /* "28.4 [28.1, 28.8]" from a column and the two behind it. */
@@ -634,15 +514,20 @@ static const char *interval(const row *r, int at, char text[64])
 
 static void add_line(tsr_page *page, const row *r)
 {
-    const char *report = r->value[REPORT], *message = r->value[MESSAGE];
-    const char *name = tsr_page_escape(page, r->value[NAME]);
+    const char *name = r->value[NAME], *message = r->value[MESSAGE];
+    const char *report = r->value[REPORT]; /* shown where it is the row's own */
     const size_t n = strlen(r->folder);
-    const int is_here = strncmp(report, r->folder, n) == 0;
     char chi2[64], rg[64], d_max[64];
     FILE *out = tsr_page_html(page);
-    fprintf(out, "<tr><td><a href=\"%s%s\">%s</a></td><td>", name,
-            is_here ? tsr_page_escape(page, report + n) : "", name);
-    add_fit(r, out);
+    name = tsr_page_escape(page, name);
+    report = strncmp(report, r->folder, n) == 0 ? report + n : "";
+    fprintf(out, "<tr><td><a href=\"%s%s\">%s</a></td><td>", name, report,
+            name);
+    if (*report != '\0') /* NAME/1/report.html: NAME/1/report/fit.svg */
+        fprintf(out,
+                "<img src=\"%s%.*s/fit.svg\" width=\"240\" loading=\"lazy\" "
+                "alt=\"\">",
+                name, (int)(strrchr(report, '.') - report), report);
     fprintf(
         out,
         "</td><td class=\"%s\">%s</td><td>%s</td><td>%s</td><td>%s</td>"
@@ -663,11 +548,9 @@ static tsr_status write_page(const work *w, const char *path, tsr_err *err)
     TSR_TRY(tsr_allocated(page, err));
     tsr_page_column(page);
     tsr_page_words(page,
-                   "Rows that need a look come first. Fits: measured and "
-                   "computed I(q), logarithmic, and residuals within %g "
-                   "&sigma;. &chi;&sup2;/N, Rg and D<sub>max</sub>: means over "
-                   "the draws, with 90&nbsp;%% intervals.",
-                   LARGE);
+                   "Rows that need a look come first. &chi;&sup2;/N, Rg and "
+                   "D<sub>max</sub>: means over the draws, with 90&nbsp;%% "
+                   "intervals.");
     tsr_page_table(page, "",
                    "row\tfit\tstate\trigid, &chi;&sup2;\tstates\t&chi;&sup2;/N"
                    "\tRg (&Aring;)\tD<sub>max</sub> (&Aring;)\ts\tremark");
@@ -680,8 +563,6 @@ static tsr_status write_page(const work *w, const char *path, tsr_err *err)
     tsr_page_free(page);
     return status;
 }
-
-/* ---- the files of a batch ---- */
 
 static const struct {
     const char *name, *begins;
@@ -697,68 +578,58 @@ static tsr_status update(work *w, tsr_err *err)
     for (int i = 0; i < w->n; i++)
         TSR_TRY(look(&w->row[i], err));
     w->written = tsr_clock_s();
-    if (w->o->only.n > 0)
-        return TSR_OK;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && w->o->only == NULL; i++) {
         TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->output, files[i].name).text,
                                err));
         (i == 0 ? write_tsv : write_json)(w, to.out);
         TSR_TRY(tsr_file_end(&to, TSR_OK, err));
     }
-    return write_page(w, tsr_path_in(w->output, files[2].name).text, err);
+    return w->o->only != NULL
+               ? TSR_OK
+               : write_page(w, tsr_path_in(w->output, files[2].name).text, err);
 }
 
 /* ---- jobs ---- */
 
-/* Starts solve with its messages in the log, which begins with the inputs. */
-static tsr_status start(const work *w, const row *r, pid_t *pid, tsr_err *err)
+/* Opens the log of a row for additions; it begins with the inputs. */
+static FILE *open_log(const row *r)
 {
-    struct stat info;
+    FILE *log = fopen(r->log, "a");
+    if (log != NULL && fseek(log, 0, SEEK_END) == 0 && ftell(log) == 0)
+        fputs(r->inputs, log);
+    return log;
+}
+
+/* Starts solve with its messages in the log. */
+static tsr_status start(const work *w, row *r, tsr_err *err)
+{
     (void)mkdir(r->folder, 0777);
-    const int log =
-        open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (log >= 0 && fstat(log, &info) == 0 && info.st_size == 0 &&
-        write(log, r->inputs, strlen(r->inputs)) > 0)
-        tsr_debug(w->log, "%s is new", r->log);
-    *pid = log >= 0 ? fork() : -1;
-    if (*pid == 0) { /* only calls that POSIX allows after fork */
-        if (dup2(w->stop[0], 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2)
-            execv(w->program, r->word);
+    FILE *log = open_log(r);
+    r->begin = tsr_clock_s();
+    r->pid = log != NULL && fflush(log) == 0 ? fork() : -1;
+    if (r->pid == 0) { /* only calls that POSIX allows after fork */
+        if (dup2(w->stop[0], 0) == 0 && dup2(fileno(log), 1) == 1 &&
+            dup2(1, 2) == 2)
+            execv(w->program, r->line.we_wordv);
         _exit(127);
     }
     const int code = errno;
-    if (log >= 0)
-        close(log);
-    return *pid > 0 ? TSR_OK
-                    : tsr_fail(err, TSR_E_IO, "cannot start '%s': %s", r->log,
-                               strerror(code));
+    if (log != NULL)
+        fclose(log);
+    return r->pid > 0 ? TSR_OK
+                      : tsr_fail(err, TSR_E_IO, "cannot start '%s': %s", r->log,
+                                 strerror(code));
 }
 
-/* Waits for a process, and lets all processes end on a signal. */
-static int wait_for(work *w, pid_t pid)
+/* Notes the end of a row. status: of waitpid. */
+static tsr_status finish(work *w, row *r, int status, tsr_err *err)
 {
-    int status = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (tsr_stop_requested) {
-            pthread_mutex_lock(&w->lock);
-            if (w->stop[1] >= 0)
-                close(w->stop[1]);
-            w->stop[1] = -1;
-            pthread_mutex_unlock(&w->lock);
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    }
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* Notes the end of a row. */
-static tsr_status finish(work *w, row *r, int code, double seconds,
-                         tsr_err *err)
-{
-    FILE *log = fopen(r->log, "a");
+    FILE *log = open_log(r);
     if (log == NULL ||
-        fprintf(log, "tessera batch: exit status %d after %.1f s\n", code,
-                seconds) < 0 ||
+        fprintf(log, "tessera batch: exit status %d after %.1f s\n",
+                WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                    : WEXITSTATUS(status),
+                tsr_clock_s() - r->begin) < 0 ||
         fclose(log) != 0)
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", r->log,
                         strerror(errno));
@@ -781,125 +652,96 @@ static int is_due(const row *r)
              r->state == UNDECIDED));
 }
 
-/* Solves a row if it is due. */
-static void solve_row(void *context, int part, int thread)
+/* Starts the next row that is due in an idle job. */
+static tsr_status start_next(work *w, int at, tsr_err *err)
 {
-    work *w = context;
-    row *r = &w->row[part];
     const tsr_strings *device = &w->o->device;
-    const double begin = tsr_clock_s();
-    pid_t pid = 0;
-    pthread_mutex_lock(&w->lock);
-    if (w->status == TSR_OK && !tsr_stop_requested) {
-        w->status = look(r, &w->err);
-        if (is_due(r)) {
-            if (device->n > 0)
-                r->word[DEVICE_WORD] = device->item[thread % device->n];
-            TSR_THEN(w->status, start(w, r, &pid, &w->err));
-        }
+    for (; w->job[at] == NULL && w->next < w->n; w->next++) {
+        row *r = &w->row[w->next];
+        TSR_TRY(look(r, err));
+        if (!is_due(r))
+            continue;
+        if (device->n > 0)
+            r->line.we_wordv[DEVICE_WORD] = device->item[at % device->n];
+        TSR_TRY(start(w, r, err));
+        w->job[at] = r;
     }
-    pthread_mutex_unlock(&w->lock);
-    if (pid <= 0)
-        return;
-    const int code = wait_for(w, pid);
-    pthread_mutex_lock(&w->lock);
-    const tsr_status status = finish(w, r, code, tsr_clock_s() - begin,
-                                     w->status == TSR_OK ? &w->err : NULL);
-    if (w->status == TSR_OK)
-        w->status = status;
-    pthread_mutex_unlock(&w->lock);
+    return TSR_OK;
 }
 
 static tsr_status solve_rows(work *w, tsr_err *err)
 {
     char *folder = tsr_file_program_folder();
+    tsr_status status = TSR_OK;
+    int n_running, code;
     w->program =
         tsr_pool_format(&w->pool, "%s/tessera", folder != NULL ? folder : "");
     free(folder);
+    tsr_pool_array(&w->pool, w->job, w->n_job);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    if (pipe(w->stop) != 0 || fcntl(w->stop[0], F_SETFD, FD_CLOEXEC) != 0 ||
-        fcntl(w->stop[1], F_SETFD, FD_CLOEXEC) != 0 ||
+    if (pipe(w->stop) != 0 || fcntl(w->stop[1], F_SETFD, FD_CLOEXEC) != 0 ||
         setenv("TESSERA_STOP_AT_EOF", "1", 1) != 0)
         return tsr_fail(err, TSR_E_IO, "cannot start processes: %s",
                         strerror(errno));
     tsr_interrupt_catch();
-    pthread_mutex_init(&w->lock, NULL);
-    tsr_parallel_run(w->n, w->n_job, solve_row, w);
-    pthread_mutex_destroy(&w->lock);
-    return w->status == TSR_OK ? TSR_OK
-                               : tsr_fail(err, w->status, "%s", w->err.message);
+    do {
+        n_running = 0;
+        for (int at = 0; at < w->n_job; at++) {
+            row *r = w->job[at];
+            if (r != NULL && waitpid(r->pid, &code, WNOHANG) == r->pid) {
+                tsr_status ended =
+                    finish(w, r, code, status == TSR_OK ? err : NULL);
+                status = status == TSR_OK ? ended : status;
+                w->job[at] = NULL;
+            }
+            if (status == TSR_OK && !tsr_stop_requested)
+                status = start_next(w, at, err);
+            n_running += w->job[at] != NULL;
+        }
+        if ((status != TSR_OK || tsr_stop_requested) && w->stop[1] >= 0) {
+            close(w->stop[1]);
+            w->stop[1] = -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    } while (n_running > 0);
+    return status;
 }
 
 /* ---- the command ---- */
 
-/* Checks the output, and makes the folder of the table current. *text out: the
- * table, NULL for a folder; caller frees. */
-static tsr_status open_source(work *w, char **text, tsr_err *err)
+/* Checks the output, makes the folder of the table current, and reads the
+ * table. */
+static tsr_status open_table(work *w, tsr_err *err)
 {
     const char *source = w->args->argument[0];
-    const char *slash = strrchr(source, '/');
     const tsr_file_target target = {
         .maker = "batch", .n_input = 1, .input = &source};
     char *path = NULL;
     size_t size;
-    tsr_status status = tsr_file_absolute(w->o->output, &path, err);
-    for (size_t n = path != NULL ? strlen(path) : 0;
-         n > 1 && path[n - 1] == '/';)
+    TSR_TRY(tsr_file_absolute(w->o->output, &path, err));
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/';)
         path[--n] = '\0';
     w->output = tsr_pool_text(&w->pool, path);
     free(path);
-    TSR_THEN(status, tsr_pool_check(&w->pool, err));
-    for (int i = 0; i < 3 && status == TSR_OK; i++)
-        status = tsr_file_check_target(
+    path = tsr_pool_format(&w->pool, "./%.*s",
+                           (int)(tsr_text_file_name(source) - source), source);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int i = 0; i < 3; i++)
+        TSR_TRY(tsr_file_check_target(
             &target, tsr_path_in(w->output, files[i].name).text,
-            files[i].begins, NULL, err);
-    if (status == TSR_OK && chdir(source) != 0) {
-        status = tsr_file_read(source, text, &size, err);
-        path = tsr_pool_format(&w->pool, "%.*s/",
-                               slash != NULL ? (int)(slash - source) : 1,
-                               slash != NULL ? source : ".");
-        if (status == TSR_OK && (path == NULL || chdir(path) != 0))
-            status = tsr_fail(err, TSR_E_NOINPUT, "cannot enter '%s': %s", path,
-                              strerror(errno));
-    }
-    TSR_THEN(status, tsr_file_absolute("", &path, err));
-    if (status == TSR_OK) {
-        w->folder = tsr_pool_text(&w->pool, path);
-        free(path);
-    }
-    return status;
+            files[i].begins, NULL, err));
+    if (chdir(source) == 0)
+        return tsr_allocated(w->table = table_of_folder(w), err);
+    TSR_TRY(tsr_file_read(source, &w->table, &size, err));
+    return chdir(source[0] == '/' ? path + 2 : path) == 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NOINPUT, "cannot enter '%s': %s", path,
+                          strerror(errno));
 }
 
-/* Keeps the rows of --only, in the order of the table. */
-static tsr_status select_rows(work *w, tsr_err *err)
+static tsr_status check_rows(work *w, tsr_err *err)
 {
-    const tsr_strings *only = &w->o->only;
-    int n = 0;
-    for (int i = 0; i < w->n; i++)
-        for (int k = 0; k < only->n; k++)
-            if (strcmp(w->row[i].value[NAME], only->item[k]) == 0) {
-                w->row[n++] = w->row[i];
-                break;
-            }
-    if (n < only->n)
-        return tsr_fail(err, TSR_E_USAGE, "--only: there is no such row");
-    w->n = only->n > 0 ? n : w->n;
-    return TSR_OK;
-}
-
-static tsr_status read_rows(work *w, tsr_err *err)
-{
-    char *text = NULL;
     int n_bad = 0;
-    tsr_status status = open_source(w, &text, err);
-    TSR_THEN(status,
-             text != NULL ? read_table(w, text, err) : read_folder(w, err));
-    if (status == TSR_OK && w->n == 0)
-        status = tsr_fail(err, TSR_E_DATA, "has no rows");
-    TSR_THEN(status, select_rows(w, err));
-    free(text);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", w->args->argument[0]);
     for (row *r = w->row; r < w->row + w->n; r++) {
         check_name(w, r);
         TSR_TRY(set_words(w, r, err));
@@ -919,13 +761,13 @@ static tsr_status read_rows(work *w, tsr_err *err)
                           n_bad, w->n);
 }
 
-static tsr_status conclude(work *w, FILE *out, tsr_err *err)
+static tsr_status conclude(const work *w, FILE *out, tsr_err *err)
 {
     int n[FINE + 1] = {0};
     for (int i = 0; i < w->n; i++)
         n[w->row[i].state]++;
     (w->o->json ? write_json : write_tsv)(w, out);
-    if (w->o->only.n == 0)
+    if (w->o->only == NULL)
         tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
                  w->output);
     if (w->o->dry_run)
@@ -950,14 +792,21 @@ static tsr_status batch(const tsr_args *args, FILE *out, tsr_log *log,
     work w = {.args = args, .o = o, .log = log};
     int n_folder = 0;
     w.n_job = o->jobs > 0 ? (int)o->jobs : o->device.n > 0 ? o->device.n : 1;
-    tsr_status status = read_rows(&w, err);
+    tsr_status status = open_table(&w, err);
+    TSR_THEN(status, read_rows(&w, err));
+    if (status != TSR_OK)
+        status = tsr_wrap(err, status, "'%s'", args->argument[0]);
+    TSR_THEN(status, check_rows(&w, err));
     TSR_THEN(status, tsr_run_directory_make_folders(w.output, &n_folder, err));
     if (!o->dry_run)
         TSR_THEN(status, solve_rows(&w, err));
     TSR_THEN(status, update(&w, err));
     TSR_THEN(status, conclude(&w, out, err));
-    for (int i = 0; i < w.n; i++)
+    for (int i = 0; i < w.n; i++) {
+        wordfree(&w.row[i].line);
         tsr_pool_clear(&w.row[i].pool);
+    }
+    free(w.table);
     tsr_pool_clear(&w.pool);
     return status;
 }

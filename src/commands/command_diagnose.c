@@ -10,34 +10,19 @@
 typedef struct {
     int json;
     double rhat, ess;
+    long threads;
 } options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(BOOL, "json", options, json,
-              .doc = "print one JSON object instead of text"),
+    TSR_OPTION_JSON(options),
     TSR_FIELD(DOUBLE, "rhat", options, rhat, .argument = "LIMIT",
               .initial = "1.01", .min = 1.0, .max = 10.0,
               .doc = "largest R-hat that counts as converged"),
     TSR_FIELD(DOUBLE, "ess", options, ess, .argument = "NUMBER",
               .initial = "400", .unit = "draws", .min = 1.0, .max = 1e12,
               .doc = "smallest effective sample size that counts as converged"),
+    TSR_OPTION_THREADS(options),
     {0}};
-
-/* Makes *text, the command that continues the run; NULL: only a trace is given,
- * which cannot be continued. */
-static tsr_status find_advice(const tsr_past_run *run, char **text,
-                              tsr_err *err)
-{
-    tsr_summary *summary = NULL;
-    tsr_advice advice = {.command = NULL};
-    tsr_status status = tsr_summary_make(run->trace, &summary, err);
-    TSR_THEN(status, tsr_advice_make(run, summary, &advice, err));
-    if (status == TSR_OK)
-        *text = tsr_advice_text(&advice);
-    tsr_advice_clear(&advice);
-    tsr_summary_free(summary);
-    return status;
-}
 
 static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
@@ -47,7 +32,9 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     const options *asked = args->options;
     tsr_diagnose_options o = {.rhat = asked->rhat, .ess = asked->ess};
     tsr_arrangements *arrangements = NULL;
-    char *advice = NULL;
+    tsr_advice advice = {.command = NULL};
+    char *text = NULL;
+    tsr_parallel_limit(tsr_threads(asked->threads));
     tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
     if (status == TSR_OK && run.has_config) {
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
@@ -59,8 +46,10 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
              tsr_past_run_arrangements(&run, -1, tsr_arrangements_threshold,
                                        log, &arrangements, err));
     o.arrangements = arrangements;
-    TSR_THEN(status, find_advice(&run, &advice, err));
-    o.advice = advice;
+    TSR_THEN(status, tsr_summary_make(run.trace, &o.summary, err));
+    TSR_THEN(status, tsr_advice_make(&run, o.summary, &advice, err));
+    if (status == TSR_OK)
+        o.advice = text = tsr_advice_text(&advice);
     TSR_THEN(status, tsr_diagnose(run.trace, &o, &made, err));
     if (status == TSR_OK && asked->json)
         tsr_diagnosis_print_json(made, out);
@@ -69,7 +58,9 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && !made->is_converged)
         status = TSR_E_NO;
     tsr_diagnosis_free(made);
-    free(advice);
+    tsr_advice_clear(&advice);
+    tsr_summary_free(o.summary);
+    free(text);
     tsr_arrangements_free(arrangements);
     tsr_past_run_clear(&run);
     return status;

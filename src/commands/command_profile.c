@@ -1181,6 +1181,12 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_TRY(find_same_names(args->n, args->argument, same, err));
     w.has_same_names = same[0] != NULL;
     tsr_status status = list_structures(args, &s, err);
+    if (o->output != NULL && !is_folder(o->output) && o->curve.data == NULL &&
+        s.n > 1 && status == TSR_OK)
+        status = tsr_fail(err, TSR_E_USAGE,
+                          "--output '%s' is one file, and there are %d curves: "
+                          "'%s/' writes each into this folder",
+                          o->output, s.n, o->output);
     if (s.models.atoms != NULL)
         TSR_THEN(status,
                  tsr_profile_check_output(o->output, o->force, s.n, s.name,

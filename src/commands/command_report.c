@@ -27,6 +27,7 @@
 typedef struct {
     char *output, *prior;
     int force;
+    long threads;
 } options;
 
 static const tsr_field fields[] = {
@@ -37,13 +38,13 @@ static const tsr_field fields[] = {
               .doc =
                   "run made with --prior-only, to be shown with the posterior"),
     TSR_OPTION_FORCE(options),
+    TSR_OPTION_THREADS(options),
     {0}};
 
 typedef struct {
     tsr_log *log;
     tsr_past_run run, prior;
     tsr_map_models models;
-    tsr_frames *frames;
     tsr_shape *shape;
     tsr_summary *summary;
     tsr_verdict *verdict;
@@ -422,8 +423,7 @@ static tsr_status make_report(work *w, const char *directory,
                                           : ".",
                            force, err));
     tsr_log_progress(w->log, "report: conformations");
-    TSR_TRY(tsr_past_run_shape(&w->run, w->log, &w->frames, &w->shape, w->why,
-                               err));
+    TSR_TRY(tsr_past_run_shape(&w->run, w->log, &w->shape, w->why, err));
     TSR_TRY(tsr_verdict_of_run(&w->run, &w->summary, &w->verdict, err));
     w->methods = methods_text(&w->run);
     w->advice = tsr_advice_text(&w->verdict->advice);
@@ -435,8 +435,8 @@ static tsr_status make_report(work *w, const char *directory,
         .solved = w->solved,
         .mass = compute_mass(&w->run),
         .file = is_beside ? "model.pdb" : NULL,
-        .atoms = w->shape != NULL ? tsr_frames_atoms(w->frames) : NULL,
-        .frames = w->frames,
+        .atoms = w->shape != NULL ? tsr_frames_atoms(w->run.frames) : NULL,
+        .frames = w->run.frames,
         .shape = w->shape,
         .no_frames = w->why[0] != '\0' ? w->why : NULL,
         .methods = w->methods,
@@ -445,6 +445,7 @@ static tsr_status make_report(work *w, const char *directory,
         .remark = w->remark[0] != '\0' ? w->remark : NULL,
         .diagnose = {.rhat = 1.01,
                      .ess = 400.0,
+                     .summary = w->summary,
                      .advice = w->advice,
                      .arrangements = w->verdict->arrangements}};
     if (w->run.has_config)
@@ -456,7 +457,6 @@ static void work_clear(work *w)
 {
     tsr_verdict_free(w->verdict);
     tsr_shape_free(w->shape);
-    tsr_frames_free(w->frames);
     tsr_summary_free(w->summary);
     for (int i = 0; i < w->o.n_map; i++)
         tsr_map_view_clear(&w->map[i].view);
@@ -487,6 +487,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
     const options *o = args->options;
+    tsr_parallel_limit(tsr_threads(o->threads));
     return tsr_report_run(args->argument[0], o->output, o->prior, o->force, out,
                           log, err);
 }

@@ -10,6 +10,7 @@ typedef struct {
     int json;
     char *prior;
     long align; /* 0: not given */
+    long threads;
     double threshold_ang;
 } options;
 
@@ -27,6 +28,7 @@ static const tsr_field fields[] = {
         .initial = "15", .unit = "Angstrom", .min = 0.1, .max = 1e4,
         .doc =
             "arrangements: smallest average distance between two arrangements"),
+    TSR_OPTION_THREADS(options),
     {0}};
 
 /* What the cells could not say. *is_damaged: something could not be read. */
@@ -76,6 +78,7 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_summary *made = NULL;
     tsr_verdict *verdict = NULL;
     int n_hidden = 0, is_damaged = 0;
+    tsr_parallel_limit(tsr_threads(o->threads));
     tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
     if (o->prior != NULL)
         TSR_THEN(status, tsr_past_run_open_prior(o->prior, &prior, log, err));

@@ -17,25 +17,30 @@ typedef struct {
     void *context;
 } job;
 
-/* Is this thread computing one of several parts? The processors are then
- * busy. */
-static _Thread_local int is_part;
+/* Most threads of a loop that this thread begins; 1 while the thread computes
+ * one of several parts, since the processors are then busy. */
+static _Thread_local int limit = TSR_MAX_THREAD;
 
 int tsr_parallel_processors(void)
 {
-    long n = is_part ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > TSR_MAX_THREAD ? TSR_MAX_THREAD : (int)n;
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > limit ? limit : (int)n;
+}
+
+void tsr_parallel_limit(int n_thread)
+{
+    limit = n_thread < TSR_MAX_THREAD ? n_thread : TSR_MAX_THREAD;
 }
 
 static void *run_parts(void *argument)
 {
     job *j = argument;
-    const int was_part = is_part;
+    const int before = limit;
     int thread = atomic_fetch_add(&j->next_thread, 1), part;
-    is_part |= j->n_part > 1;
+    limit = j->n_part > 1 ? 1 : limit;
     while ((part = atomic_fetch_add(&j->next, 1)) < j->n_part)
         j->work(j->context, part, thread);
-    is_part = was_part;
+    limit = before;
     return NULL;
 }
 
@@ -44,9 +49,9 @@ void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
 {
     pthread_t thread[TSR_MAX_THREAD];
     job j = {.n_part = n_part, .work = work, .context = context};
-    int most = is_part ? 1 : n_thread < n_part ? n_thread : n_part;
+    int most = n_thread < n_part ? n_thread : n_part;
     int started = 0;
-    most = most > TSR_MAX_THREAD ? TSR_MAX_THREAD : most;
+    most = most > limit ? limit : most;
     while (started < most - 1 &&
            pthread_create(&thread[started], NULL, run_parts, &j) == 0)
         started++;

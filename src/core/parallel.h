@@ -8,20 +8,24 @@
 
 enum { TSR_MAX_THREAD = 256 };
 
-/* Number of processors online, at most TSR_MAX_THREAD; 1 for a thread that
- * computes one of several parts of a loop. */
+/* Number of processors online, at most the limit of this thread; 1 for a thread
+ * that computes one of several parts of a loop. */
 int tsr_parallel_processors(void);
+
+/* Limits the threads of the loops that the calling thread begins from now on;
+ * without a call to TSR_MAX_THREAD. */
+void tsr_parallel_limit(int n_thread);
 
 /* Computes one part of a loop. `thread`, 0 to n_thread - 1, is an index into
  * workspaces, one for each thread. */
 typedef void (*tsr_parallel_work)(void *context, int part, int thread);
 
 /* Calls work(context, part, thread) once for each part 0 to n_part - 1, from up
- * to n_thread threads (at most TSR_MAX_THREAD) including the caller, and
- * returns when all parts are done. The assignment of parts to threads varies
- * from call to call, so a reproducible result must be stored by part. The
- * caller computes all parts if no thread can be created, or if it is itself
- * computing one of several parts. */
+ * to n_thread threads (at most the limit) including the caller, and returns
+ * when all parts are done. The assignment of parts to threads varies from call
+ * to call, so a reproducible result must be stored by part. The caller computes
+ * all parts if no thread can be created, or if it is itself computing one of
+ * several parts. */
 void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
                       void *context);
 

@@ -391,19 +391,6 @@ int tsr_report_state(const tsr_report *report, int i)
     return state > 0 ? state : 1;
 }
 
-/* Finds the number of states and the rigid domains, which all sections of the
- * structure need. */
-static tsr_status find_domains(tsr_report *r, tsr_err *err)
-{
-    const tsr_shape *s = r->options->shape;
-    for (int i = 0; s != NULL && i < s->n; i++)
-        if (tsr_report_state(r, i) > r->n_state)
-            r->n_state = tsr_report_state(r, i);
-    return s == NULL ? TSR_OK
-                     : tsr_domains_make(r->options->frames, s->n, s->at,
-                                        &r->domains, err);
-}
-
 tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err)
@@ -433,6 +420,11 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                   ? v->d_max
                   : (tsr_convergence){.mean = is_rigid ? rigid->d_max : none,
                                       .q5 = none};
+    const tsr_shape *shape = options->shape;
+    r.domains = shape != NULL ? shape->domains : NULL;
+    for (int i = 0; shape != NULL && i < shape->n; i++)
+        if (tsr_report_state(&r, i) > r.n_state)
+            r.n_state = tsr_report_state(&r, i);
     tsr_log_progress(log, "report: diagnosis");
     tsr_status status = TSR_OK;
     if (trace != NULL) {
@@ -443,7 +435,6 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         if (status == TSR_OK)
             tsr_summary_hide_poses(r.diagnosis->summary);
     }
-    TSR_THEN(status, find_domains(&r, err));
     if (status == TSR_OK) {
         r.page = tsr_page_new(options->name, folder);
         status = tsr_allocated(r.page, err);
@@ -464,6 +455,5 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     tsr_page_free(r.page);
     tsr_pool_clear(&r.pool);
     tsr_diagnosis_free(r.diagnosis);
-    tsr_domains_free(r.domains);
     return status;
 }

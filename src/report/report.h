@@ -100,7 +100,8 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
 /* ---- the HTML page ----
  *
  * Headings, paragraphs, tables and figures, collected in memory and written as
- * one HTML file that refers to no other file. */
+ * one HTML file. Its policy for content lets a browser load pictures beside the
+ * page, and nothing from elsewhere. */
 
 /* report.js, report_view.js and report.css, embedded at build time by
  * kernels/embed.c. */
@@ -184,10 +185,10 @@ typedef struct {
     tsr_diagnosis *diagnosis; /* its summary includes the prior if there is a
                                  run of the prior */
     tsr_page *page;
-    const char *folder;   /* for the figures */
-    tsr_domains *domains; /* rigid domains; NULL: no conformations */
-    int n_state;          /* states of the ensemble, at least 1 where there are
-                             conformations */
+    const char *folder;         /* for the figures */
+    const tsr_domains *domains; /* rigid domains; NULL: no conformations */
+    int n_state; /* states of the ensemble, at least 1 where there are
+                    conformations */
     tsr_convergence rg, d_max; /* shown by tsr_report_interval */
     /* Axes of residues begin at this number and have this title. Numbers are
      * those of the structure file if it has one chain without gaps, else

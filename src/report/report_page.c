@@ -233,7 +233,7 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
           "<meta name=\"generator\" content=\"tessera report\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
           "'none'; script-src 'unsafe-inline'; style-src "
-          "'unsafe-inline'; img-src data:\">\n"
+          "'unsafe-inline'; img-src 'self' file: data:\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, "
           "initial-scale=1\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n<title>",

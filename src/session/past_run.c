@@ -189,6 +189,7 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
 
 void tsr_past_run_clear(tsr_past_run *run)
 {
+    tsr_frames_free(run->frames);
     tsr_trace_reader_free(run->trace);
     tsr_config_clear(&run->config);
     free(run->directory);
@@ -233,26 +234,27 @@ static tsr_status log_unreadable(tsr_status status, const tsr_err *why,
     return TSR_OK;
 }
 
-tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
-                              tsr_frames **frames, tsr_shape **shape,
-                              char why[TSR_ERR_SIZE], tsr_err *err)
+tsr_status tsr_past_run_shape(tsr_past_run *run, tsr_log *log,
+                              tsr_shape **shape, char why[TSR_ERR_SIZE],
+                              tsr_err *err)
 {
     enum { MOST_FRAMES = 4000 };
     tsr_err local = {.status = TSR_OK};
     double *weight = NULL;
     *shape = NULL;
     why[0] = '\0';
-    tsr_status status = open_frames(run, log, frames, &local);
-    if (status == TSR_OK && *frames == NULL)
+    tsr_status status = open_frames(run, log, &run->frames, &local);
+    if (status == TSR_OK && run->frames == NULL)
         return TSR_OK;
-    TSR_THEN(status, tsr_frames_weights(*frames, run->trace, &weight, &local));
     TSR_THEN(status,
-             tsr_shape_make(*frames, weight, MOST_FRAMES, shape, &local));
+             tsr_frames_weights(run->frames, run->trace, &weight, &local));
+    TSR_THEN(status,
+             tsr_shape_make(run->frames, weight, MOST_FRAMES, shape, &local));
     free(weight);
     if (status != TSR_OK) {
         snprintf(why, TSR_ERR_SIZE, "%s", local.message);
-        tsr_frames_free(*frames);
-        *frames = NULL;
+        tsr_frames_free(run->frames);
+        run->frames = NULL;
     }
     return log_unreadable(status, &local, log, err);
 }
@@ -262,11 +264,13 @@ tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
                                      tsr_arrangements **out, tsr_err *err)
 {
     tsr_err local = {.status = TSR_OK};
-    tsr_frames *frames = NULL;
+    tsr_frames *frames = run->frames;
     tsr_err absent = {.status = TSR_OK}; /* several states have no rg */
     tsr_draw_values v = {0};
+    tsr_status status = TSR_OK;
     *out = NULL;
-    tsr_status status = open_frames(run, log, &frames, &local);
+    if (frames == NULL)
+        status = open_frames(run, log, &frames, &local);
     if (frames != NULL)
         TSR_THEN(status, tsr_summary_draws(run->trace, "chi2", &v.n_chain,
                                            &v.n_draw, &v.chi2, &local));
@@ -279,6 +283,7 @@ tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
     }
     free(v.chi2);
     free(v.rg);
-    tsr_frames_free(frames);
+    if (frames != run->frames)
+        tsr_frames_free(frames);
     return log_unreadable(status, &local, log, err);
 }

@@ -15,7 +15,8 @@ typedef struct {
     char *directory; /* NULL: only a trace file was given */
     char *trace_path;
     tsr_trace_reader *trace;
-    int has_config; /* 1: config.yaml was read into `config` */
+    tsr_frames *frames; /* from tsr_past_run_shape on; NULL: none */
+    int has_config;     /* 1: config.yaml was read into `config` */
     tsr_config config;
     int has_data;        /* 0: a run of the prior */
     int n_chain, n_draw; /* of the posterior group: chains, and draws per
@@ -46,13 +47,13 @@ void tsr_past_run_clear(tsr_past_run *run);
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
 
-/* Conformations of the run, and their distances, mobility and P(r). If there
- * are no conformations, both are NULL, and `why` is the reason ("" if the run
- * has no folder). The caller frees both, also after an error. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
-                              tsr_frames **frames, tsr_shape **shape,
-                              char why[TSR_ERR_SIZE], tsr_err *err);
+/* Opens run->frames, the conformations of the run, and computes their
+ * distances, mobility, P(r) and domains. If there are no conformations, both
+ * are NULL, and `why` is the reason ("" if the run has no folder). The caller
+ * frees the shape, also after an error. Errors: TSR_E_NOMEM. */
+tsr_status tsr_past_run_shape(tsr_past_run *run, tsr_log *log,
+                              tsr_shape **shape, char why[TSR_ERR_SIZE],
+                              tsr_err *err);
 
 /* Arrangements of the domains (arguments as of tsr_arrangements_make); *out is
  * NULL if there are no conformations. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such

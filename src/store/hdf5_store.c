@@ -12,6 +12,7 @@
 #define H5Pset_file_locking(access, use, ignore) 0
 #endif
 
+#include "core/parallel.h"
 #include "core/text.h"
 #include "files/checksum.h"
 #include "files/lock.h"
@@ -23,6 +24,7 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,27 +77,45 @@ static void write_seal(size_t size, uint64_t sum, char seal[SEAL + 1])
     seal[SEAL] = '\0';
 }
 
+typedef struct {
+    int fd, copy;
+    size_t n;
+    atomic_int failed; /* 0 or an errno */
+    _Atomic uint64_t sum;
+} block_sum;
+
+static void sum_piece(void *context, int i, int thread)
+{
+    static const unsigned char zero[BLOCK];
+    block_sum *s = context;
+    const size_t at = (size_t)i * PIECE;
+    const size_t n = s->n - at < PIECE ? s->n - at : PIECE;
+    unsigned char *piece = calloc(1, PIECE);
+    int failed = piece == NULL ? ENOMEM : 0;
+    uint64_t sum = 0;
+    (void)thread;
+    if (failed == 0)
+        failed = tsr_file_read_at(s->fd, piece, n, at);
+    if (failed == 0 && s->copy >= 0)
+        failed = tsr_file_write_at(s->copy, piece, n, at);
+    for (size_t k = 0; k < n && failed == 0; k += BLOCK)
+        if (memcmp(piece + k, zero, BLOCK) != 0)
+            sum += tsr_checksum((at + k) / BLOCK + 1, piece + k, BLOCK);
+    s->sum += sum;
+    if (failed != 0)
+        s->failed = failed;
+    free(piece);
+}
+
 /* The sum over the first n bytes of a file, which are also copied to the file
  * `copy` (< 0: no copy). Returns 0 or an errno. */
 static int sum_blocks(int fd, size_t n, int copy, uint64_t *sum)
 {
-    static const unsigned char zero[BLOCK];
-    unsigned char *piece = malloc(PIECE);
-    int failed = piece == NULL ? ENOMEM : 0;
-
-    *sum = 0;
-    for (size_t at = 0; at < n && failed == 0; at += PIECE) {
-        const size_t part = n - at < PIECE ? n - at : PIECE;
-        memset(piece, 0, PIECE);
-        failed = tsr_file_read_at(fd, piece, part, at);
-        if (failed == 0 && copy >= 0)
-            failed = tsr_file_write_at(copy, piece, part, at);
-        for (size_t k = 0; k < part && failed == 0; k += BLOCK)
-            if (memcmp(piece + k, zero, BLOCK) != 0)
-                *sum += tsr_checksum((at + k) / BLOCK + 1, piece + k, BLOCK);
-    }
-    free(piece);
-    return failed;
+    block_sum s = {.fd = fd, .copy = copy, .n = n};
+    tsr_parallel_run((int)((n + PIECE - 1) / PIECE), tsr_parallel_processors(),
+                     sum_piece, &s);
+    *sum = s.sum;
+    return s.failed;
 }
 
 /* Reads the seal in the last bytes of a file of `size` bytes. Returns 0 if

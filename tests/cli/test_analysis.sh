@@ -25,6 +25,10 @@ cases <<'END'
 # ---- summary ----
 summary | 0 | tessera summary run
     one line a variable | test "$(grep -c '^[a-z_0-9]*  *Angstrom' out.txt)" -eq 3
+$ tessera summary run --json --threads 1 >one.json
+any number of threads | 0 | tessera summary run --json --threads 3
+    gives the same numbers | cmp -s one.json out.txt
+no threads | 64 '--threads': value '0' | tessera summary run --threads 0
 summary of the trace itself | 0 | tessera summary run/trace.h5
 summary with the prior: its columns | 0> prior_mean.*learned | tessera summary run --prior prior
 JSON with the prior | 0> "prior": \{"mean" | tessera summary run --prior prior --json
@@ -38,7 +42,7 @@ diagnose says no | 1 | tessera diagnose run
 diagnose says yes | 0> ^converged | tessera diagnose prior --rhat 1.1 --ess 100
 diagnose of the trace itself | 1 | tessera diagnose run/trace.h5
 a limit that is none | 64 rhat | tessera diagnose run --rhat 0.5
-diagnose --json | 1 | tessera diagnose run --json
+diagnose --json | 1 | tessera diagnose run --json --threads 2
     one object, R-hat by q | out "converged": false && out "intensity_mean": \{"q": \[0.01
 
 # ---- export ----

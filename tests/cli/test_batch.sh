@@ -52,6 +52,10 @@ a missing table | 66 nowhere.tsv | tessera batch nowhere.tsv -o bad
 a dry run | 0 | tessera $batch --dry-run --json
     has the table | json [r.state for r in d.rows] == ['waiting'] * 3 and d.rows[0].rigid_chi2 is None
     and starts nothing | test ! -e all/two
+one row | 0 | tessera $batch --dry-run --json --only one
+    is listed | json [r.name for r in d.rows] == ['one']
+    and the table keeps all | test "$(wc -l <all/batch.tsv)" -eq 4
+a row that is not there | 65 has no rows of the name nobody | tessera $batch --dry-run --only nobody
 a table over its own output | 64 | tessera batch all/batch.tsv -o all
 END
 mkdir alien
@@ -68,7 +72,7 @@ check "a name with tags is text in the page" grep -q "&lt;b&gt;x</a>" some/index
     tessera solve "../models/with a blank/a b.pdb" ../models/exp.dat --device reference -o two \
         $few --set sampler.draws=60 --set seed=7) >alone.txt 2>&1
 cat >judge.py <<'END'
-import csv, json, os
+import csv, json, os, re
 def verdict(path):
     text = open(path + "/verdict.json").read()
     name = path.split("/")[1]
@@ -100,7 +104,9 @@ assert [rows[n]["state"] for n in ("two", "one", "both")] == [
 assert rows["one"]["states"] is None and rows["one"]["fits"] is False
 page = open("all/index.html").read()
 names = [page.index('href="%s/' % n) for n in ("two", "one", "both")]
-assert names == sorted(names) and page.count("<svg width=\"240\" height=\"120\"") == 3
+assert names == sorted(names)
+fits = re.findall('<img src="([^"]*)"', page)
+assert len(fits) == 3 and all(os.path.getsize("all/" + fit) > 1000 for fit in fits), fits
 assert page.count('href="two/1/report.html"') == 1
 END
 cases <<'END'

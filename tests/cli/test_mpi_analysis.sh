@@ -38,8 +38,9 @@ echo bad >m5.pdb
 cases <<'END'
 the first of two that fail | 65 m5.pdb | ranks 3 tessera-mpi profile m?.pdb --threads 1
 a command with nothing to share | 66 cannot open 'none' | ranks 2 tessera-mpi map cc models.pdb --map none -r 6
-best fits are for one rank | 0 | ranks 2 tessera-mpi profile m1.pdb m2.pdb -o best.dat
-    and written once | grep -q "profile: m1.pdb" best.dat
+$ awk '!/^#/ {print $1, $2, 0.01 * $2}' plain/models-1.dat >data.dat
+best fits are for one rank | 0 | ranks 2 tessera-mpi profile m1.pdb m2.pdb --data data.dat -o best.fit
+    and written once | test "$(grep -c "by tessera" best.fit)" -eq 1
 a rank that does not see the files | 66 on rank 1: .*cannot open 'own.mrc' | $mpirun \
     -np 1 tessera-mpi map cc models.pdb $on : -np 1 --wdir / tessera-mpi map cc models.pdb $on
 END

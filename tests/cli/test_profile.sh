@@ -281,6 +281,9 @@ a measured curve in the folder | 64 not from tessera profile | profile inputs/mo
 a fit over an older one | 0 wrote best.fit | profile atoms.pdb --data data.dat --output best
 a curve over an older one | 0 wrote curve.dat | profile atoms.pdb --n-q 5 --output curve.dat
 an output below a file | 74 atoms.pdb | profile atoms.pdb --output atoms.pdb/x.dat
+curves of two structures in one file | 64 'pair.dat' is one file, and there are 2 curves: 'pair.dat/' writes each \
+    | profile atoms.pdb far_atoms.pdb --output pair.dat
+    leave no file | test ! -e pair.dat
 data that nothing fits | 70 no positive scale | profile atoms.pdb --data minus.dat
 END
 [ -n "$without" ] || expect "a device that is not there" 74 "quantum" \

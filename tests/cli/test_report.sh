@@ -241,7 +241,9 @@ END
 long="run long.yaml --prior-only --device reference --threads 1"
 cases <<'END'
 many conformations | 0 | quiet $long --output long
-a report of many conformations | 0 | quiet report long
+a report of many conformations | 0 | quiet report long --threads 1
+$ mkdir shared && quiet report long --output shared --threads 3 >out.txt
+    is the same by three threads | diff -r long/report shared/report && test -s shared/report/mobility.csv
 a run until converged | 0 | quiet $long --output soon --set sampler.until='rhat<9,ess>2'
 a report of a run until converged | 0 | quiet report soon
     it lacks nothing | no in soon/report.html of (the )?4400

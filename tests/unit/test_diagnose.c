@@ -7,6 +7,7 @@
 #include <gsl/gsl_randist.h>
 
 OWNED(tsr_diagnosis)
+OWNED(tsr_summary)
 
 enum { N_CHAIN = 4, N_DRAW = 800, N_Q = 6 };
 enum { RG, D_MAX, LP, TRIPS, CURVE, N_VARIABLE };
@@ -72,7 +73,7 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
         [CURVE] = ROW(.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
                       .name = "intensity_mean", .dim = "q", .n = N_Q,
                       .coord = q, .single = 1)};
-    const tsr_diagnose_options options =
+    tsr_diagnose_options options =
         ROW(.rhat = 1.01, .ess = 400.0, .n_temp = n_temp, .draws = r->n_draw,
             .is_frozen = is_frozen, .arrangements = the_arrangements);
     const char *path = io_path("trace.h5");
@@ -88,6 +89,8 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
     OK(tsr_trace_close(trace, &err));
     gsl_rng_free(random);
     OK(tsr_trace_open(path, &reader, &err));
+    OK(tsr_summary_make(reader, &options.summary, &err));
+    own_tsr_summary(options.summary);
     OK(tsr_diagnose(reader, &options, &made, &err));
     tsr_trace_reader_free(reader);
     return own_tsr_diagnosis(made);

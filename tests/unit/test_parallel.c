@@ -76,3 +76,19 @@ TEST(test_nested)
     assert_int_equal(l.n_inner, 8);
     assert_int_equal(tsr_parallel_processors(), n);
 }
+
+static tsr_status be_first(void *context, int item, int thread, tsr_err *e)
+{
+    (void)context, (void)item;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return thread == 0 ? TSR_OK : tsr_fail(e, TSR_E_DATA, "another thread");
+}
+
+TEST(test_limit)
+{
+    tsr_parallel_limit(1);
+    assert_int_equal(tsr_parallel_processors(), 1);
+    OK(tsr_parallel_try(N, 8, be_first, NULL, &err));
+    tsr_parallel_limit(TSR_MAX_THREAD);
+    FAILS(tsr_parallel_try(N, 8, be_first, NULL, &err), TSR_E_DATA, "another");
+}
