@@ -20,6 +20,8 @@ static inline double draw_one(const tsr_parameter *p, gsl_rng *rng)
             x = p->mean + gsl_ran_gaussian(rng, p->width);
         while (x < p->low || x > p->high);
         return x;
+    case TSR_PRIOR_UNIFORM:
+        return p->mean + p->width * (2.0 * gsl_rng_uniform(rng) - 1.0);
     case TSR_PRIOR_GAMMA:
         do
             x = gsl_ran_gamma(rng, p->gamma_k, 1.0 / p->rate);

@@ -577,7 +577,8 @@ int tsr_curve_summary_worst(const tsr_curve_summary *summary)
 const double tsr_series_probability[TSR_SERIES_QUANTILES] = {0.025, 0.16, 0.5,
                                                              0.84, 0.975};
 
-/* Reads the weights of state number s->n_state, from 0, where there is one. */
+/* Reads the weights of state or species number s->n_state, from 0, where there
+ * is one. */
 static tsr_status add_state(tsr_series *s, tsr_trace_reader *reader,
                             tsr_pool *pool, const char *name, tsr_err *err)
 {
@@ -598,6 +599,11 @@ static tsr_status add_state(tsr_series *s, tsr_trace_reader *reader,
                 value + i, width, rows, tsr_series_probability[k]);
     }
     s->n_state++;
+    s->name =
+        tsr_pool_resize(pool, s->name, (size_t)s->n_state, sizeof(*s->name));
+    if (s->name != NULL)
+        s->name[s->n_state - 1] = tsr_pool_format(
+            pool, "%s %d", s->is_species ? "species" : "state", s->n_state);
     free(value);
     return tsr_pool_check(pool, err);
 }
@@ -606,21 +612,27 @@ tsr_status tsr_series_make(tsr_trace_reader *reader, tsr_pool *pool,
                            tsr_series *out, tsr_err *err)
 {
     tsr_series *s = out;
-    char name[32] = "curve_weight_1";
+    char name[32] = "fraction_1";
     double *at = NULL;
     int n_at = 0;
-    *s = (tsr_series){.n = 0};
+    *s = (tsr_series){.is_species =
+                          tsr_trace_has(reader, TSR_TRACE_POSTERIOR, name)};
+    const char *kind = s->is_species ? "fraction" : "curve_weight";
+    snprintf(name, sizeof name, "%s_1", kind);
     while (tsr_trace_has(reader, TSR_TRACE_POSTERIOR, name)) {
         TSR_TRY(add_state(s, reader, pool, name, err));
-        snprintf(name, sizeof name, "curve_weight_%d", s->n_state + 1);
+        snprintf(name, sizeof name, "%s_%d", kind, s->n_state + 1);
     }
     if (s->n == 0)
         return TSR_OK;
-    TSR_TRY(tsr_trace_coordinates(reader, TSR_TRACE_POSTERIOR, "curve_weight_1",
-                                  &n_at, &at, err));
+    snprintf(name, sizeof name, "%s_1", kind);
+    if (s->n > 1)
+        TSR_TRY(tsr_trace_coordinates(reader, TSR_TRACE_POSTERIOR, name, &n_at,
+                                      &at, err));
     char *unit =
         tsr_trace_variable_text(reader, TSR_TRACE_POSTERIOR, "curve", "units");
-    s->is_series = unit == NULL || strcmp(unit, TSR_UNIT_OF_ENTRIES) != 0;
+    s->is_series =
+        s->n > 1 && (unit == NULL || strcmp(unit, TSR_UNIT_OF_ENTRIES) != 0);
     s->unit = unit != NULL ? tsr_pool_text(pool, unit) : NULL;
     tsr_pool_array(pool, s->at, s->n);
     tsr_pool_array(pool, s->label, s->n);

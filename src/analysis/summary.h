@@ -170,18 +170,21 @@ int tsr_curve_summary_worst(const tsr_curve_summary *summary);
 
 /* ---- several samples of one molecule ----
  *
- * Weights of the states in every sample, from curve_weight_1, ... of the
- * posterior. */
+ * Mass fractions of the species in every sample, from fraction_1, ... of the
+ * posterior, else weights of the states, from curve_weight_1, ... */
 
 enum { TSR_SERIES_QUANTILES = 5 };
 extern const double tsr_series_probability[TSR_SERIES_QUANTILES];
 
 typedef struct {
-    int n, n_state; /* number of samples, 0: the run has only one; of states */
-    double *at;     /* [n] coordinates, ascending */
-    char **label;   /* [n] */
-    char *unit;     /* of the coordinates; NULL: not stated */
-    int is_series;  /* 0: the coordinates only number entries of `data:` */
+    int n, n_state; /* number of samples, 0: the run has one, and no species;
+                       of states or species */
+    int is_species;
+    char **name;   /* [n_state] "state 1", or "species 1" */
+    double *at;    /* [n] coordinates, ascending */
+    char **label;  /* [n] */
+    char *unit;    /* of the coordinates; NULL: not stated */
+    int is_series; /* 0: the coordinates only number entries of `data:` */
     /* [n_state][n] median, and ends of the central 68 and 95 % */
     double (*quantile)[TSR_SERIES_QUANTILES];
 } tsr_series;

@@ -414,9 +414,9 @@ void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
  * contrast, noise and weights are. */
 static int is_shown(const char *name)
 {
-    static const char *const begins[] = {"chi2", "distance_chi2", "map_chi2",
-                                         "rg",   "d_max",         "c1",
-                                         "c2",   "noise_scale",   "weight_"};
+    static const char *const begins[] = {
+        "chi2", "distance_chi2", "map_chi2", "rg",        "d_max", "c1",
+        "c2",   "noise_scale",   "weight_",  "fraction_", "kd"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (strncmp(name, begins[i], strlen(begins[i])) == 0)
             return 1;

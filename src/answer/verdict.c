@@ -596,6 +596,10 @@ static tsr_status read_series(tsr_verdict *v, const tsr_past_run *run,
         if (file != NULL && *file != NULL)
             s->label[i] = tsr_pool_text(&v->pool, tsr_text_file_name(*file));
     }
+    const tsr_species_config *species = run->config.species.item;
+    for (int k = 0; k < s->n_state && s->is_species && run->has_config; k++)
+        if (k < run->config.species.n)
+            s->name[k] = tsr_pool_text(&v->pool, species[k].name);
     return tsr_pool_check(&v->pool, err);
 }
 
@@ -678,22 +682,46 @@ static void add_undecided(tsr_verdict *v, tsr_verdict_undecided what)
         v->undecided[v->n_undecided++] = what;
 }
 
-/* Notes c1 or c2 if it accumulates at an end of its prior: 5 % of the draws in
- * the outermost 1 % of the range. */
+/* Notes a variable that accumulates at an end of its prior: 5 % of the draws in
+ * the outermost 1 % of the range, of the logarithm with is_log. */
 static void check_bound(tsr_verdict *v, const tsr_summary *summary,
-                        const char *name, const double range[2])
+                        const char *name, const double range[2], int is_log)
 {
     const tsr_summary_item *item = tsr_summary_find(summary, name);
     const double edge = 0.01 * (range[1] - range[0]);
+    const double ratio = pow(range[1] / range[0], 0.01);
     if (item == NULL || item->flaw == TSR_FLAW_NOT_FINITE ||
         !(item->value.sd > 0.0))
         return;
-    const int is_low = item->value.q5 < range[0] + edge;
-    if (is_low || item->value.q95 > range[1] - edge)
+    const int is_low =
+        item->value.q5 < (is_log ? range[0] * ratio : range[0] + edge);
+    if (is_low ||
+        item->value.q95 > (is_log ? range[1] / ratio : range[1] - edge))
         add_undecided(v, (tsr_verdict_undecided){.kind = TSR_UNDECIDED_BOUND,
                                                  .variable = name,
                                                  .value = range[!is_low],
                                                  .is_low = is_low});
+}
+
+/* Reads the dissociation constants. */
+static void find_equilibrium(tsr_verdict *v, const tsr_past_run *run,
+                             const tsr_summary *summary)
+{
+    const tsr_series *s = &v->series;
+    const tsr_species_config *species = run->config.species.item;
+    for (int k = 1; k < s->n_state && s->is_species && run->has_config; k++) {
+        const char *name = s->n_state == 2 ? "kd"
+                                           : tsr_pool_format(&v->pool, "kd_%s",
+                                                             species[k].name);
+        const double low = species[k].kd_range[0],
+                     high = species[k].kd_range[1];
+        const double range[2] = {low == 0.0 ? 0.01 * s->at[0] : low,
+                                 high == 1e30 ? 100.0 * s->at[s->n - 1] : high};
+        if (name == NULL)
+            return;
+        v->kd[k] = value_of(summary, name);
+        check_bound(v, summary, name, range, 1);
+    }
 }
 
 /* Notes weights that are nearly as wide as their prior. A weight under a flat
@@ -703,11 +731,12 @@ static void check_weights(tsr_verdict *v, const tsr_summary *summary)
     const double much = 0.7;
     const double n = v->n_state;
     const double prior_sd = sqrt((n - 1.0) / (n * n * (n + 1.0)));
-    const int n_sample = v->series.n > 0 ? v->series.n : 1;
+    const int has_samples = v->series.n > 0 && !v->series.is_species;
+    const int n_sample = has_samples ? v->series.n : 1;
     for (int i = 0; i < v->n_state * n_sample && v->n_state > 1; i++) {
         const int k = i / n_sample + 1;
         char name[40];
-        if (v->series.n > 0)
+        if (has_samples)
             snprintf(name, sizeof name, "curve_weight_%d[%d]", k, i % n_sample);
         else
             snprintf(name, sizeof name, "weight_%d", k);
@@ -724,9 +753,10 @@ static void find_undecided(tsr_verdict *v, const tsr_past_run *run,
                            const tsr_summary *summary)
 {
     if (run->has_config) {
-        check_bound(v, summary, "c1", run->config.contrast.c1_range);
-        check_bound(v, summary, "c2", run->config.contrast.c2_range);
+        check_bound(v, summary, "c1", run->config.contrast.c1_range, 0);
+        check_bound(v, summary, "c2", run->config.contrast.c2_range, 0);
     }
+    find_equilibrium(v, run, summary);
     check_weights(v, summary);
     for (int i = 0; v->arrangements != NULL && i < v->arrangements->n; i++) {
         const tsr_arrangement *a = &v->arrangements->item[i];
@@ -1016,12 +1046,34 @@ static void write_conflicts(const tsr_verdict *v, tsr_words *w)
         }
 }
 
+/* Dissociation constants, with the concentrations of the samples. */
+static void write_species(const tsr_verdict *v, tsr_words *w)
+{
+    const tsr_series *s = &v->series;
+    const char *unit = s->unit != NULL ? s->unit : "in the unit of at";
+    for (int k = 1; k < s->n_state && s->is_species; k++) {
+        const tsr_convergence *kd = &v->kd[k];
+        if (!(kd->median > 0.0))
+            continue;
+        tsr_words_add(w,
+                      "%sThe dissociation constant of %s into %s is %.3g "
+                      "[%.3g, %.3g] %s (median and 90 %% interval)",
+                      k > 1 ? " " : "", s->name[k], s->name[0], kd->median,
+                      kd->q5, kd->q95, unit);
+        if (s->n > 1)
+            tsr_words_add(w, ", from samples at %s to %s", s->label[0],
+                          s->label[s->n - 1]);
+        tsr_words_add(w, ".");
+    }
+}
+
 static void write_size(const tsr_verdict *v, tsr_words *w)
 {
     char rg[64], d_max[64];
     if (!isfinite(v->rg.mean))
         return;
-    tsr_words_add(w, "Size: Rg (of the mass) %s Angstrom",
+    tsr_words_add(w, "Size: Rg (of the mass%s) %s Angstrom",
+                  v->series.is_species ? ", all chains together" : "",
                   tsr_verdict_interval(&v->rg, rg));
     if (isfinite(v->d_max.mean))
         tsr_words_add(w, ", D_max %s Angstrom",
@@ -1123,12 +1175,19 @@ static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
 
 static void write_bound(const tsr_verdict_undecided *o, tsr_words *w)
 {
-    tsr_words_add(
-        w,
-        "%s, which accumulates at the %s end of its prior, %g (because of a "
-        "missing part, another oligomer, more flexibility or a wrong buffer; "
-        "contrast.%s_range widens the prior)",
-        o->variable, o->is_low ? "lower" : "upper", o->value, o->variable);
+    tsr_words_add(w, "%s, which accumulates at the %s end of its prior, %g",
+                  o->variable, o->is_low ? "lower" : "upper", o->value);
+    if (strncmp(o->variable, "kd", 2) == 0)
+        tsr_words_add(w,
+                      " (%s limit; other concentrations may show kd, and "
+                      "kd_range of the species widens the prior)",
+                      o->is_low ? "an upper" : "a lower");
+    else
+        tsr_words_add(w,
+                      " (because of a missing part, another oligomer, more "
+                      "flexibility or a wrong buffer; contrast.%s_range widens "
+                      "the prior)",
+                      o->variable);
 }
 
 static void write_undecided(const tsr_verdict *v, tsr_words *w)
@@ -1190,9 +1249,9 @@ static void write_convergence(const tsr_verdict *v, tsr_words *w)
 }
 
 static void (*const paragraph[])(const tsr_verdict *, tsr_words *) = {
-    write_state_of_run, write_fit,        write_measured,     write_motion,
-    write_moved,        write_size,       write_arrangements, write_undecided,
-    write_models,       write_convergence};
+    write_state_of_run, write_fit,    write_measured,   write_species,
+    write_motion,       write_moved,  write_size,       write_arrangements,
+    write_undecided,    write_models, write_convergence};
 enum { N_PARAGRAPH = sizeof paragraph / sizeof *paragraph };
 
 void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words)
@@ -1209,19 +1268,25 @@ void tsr_verdict_print_series(const tsr_verdict *verdict, FILE *out, int indent)
     const tsr_series *s = &verdict->series;
     if (s->n == 0)
         return;
-    fprintf(out, "\n%*sPopulation of each state, as quantiles of the draws:\n",
-            indent, "");
-    fprintf(out, "%*s  %-24.24s  state", indent, "",
+    fprintf(out, "\n%*s%s, as quantiles of the draws:\n", indent, "",
+            s->is_species ? "Mass fraction of each species"
+                          : "Population of each state");
+    fprintf(out, "%*s  %-24.24s  %s", indent, "",
             !s->is_series     ? "curve"
             : s->unit == NULL ? "at"
-                              : s->unit);
+                              : s->unit,
+            s->is_species ? "species     " : "state");
     for (int q = 0; q < TSR_SERIES_QUANTILES; q++)
         fprintf(out, "  %4.1f %%", 100.0 * tsr_series_probability[q]);
     fputc('\n', out);
     for (int i = 0; i < s->n * s->n_state; i++) {
         const int sample = i / s->n_state, state = i % s->n_state;
-        fprintf(out, "%*s  %-24.24s  %5d", indent, "",
-                state == 0 ? s->label[sample] : "", state + 1);
+        fprintf(out, "%*s  %-24.24s", indent, "",
+                state == 0 ? s->label[sample] : "");
+        if (s->is_species)
+            fprintf(out, "  %-12.12s", s->name[state]);
+        else
+            fprintf(out, "  %5d", state + 1);
         for (int q = 0; q < TSR_SERIES_QUANTILES; q++)
             fprintf(out, "  %6.3f", s->quantile[state * s->n + sample][q]);
         fputc('\n', out);
@@ -1306,10 +1371,11 @@ static void put_series(tsr_json *j, const tsr_series *s)
     for (int i = 0; i < s->n * s->n_state; i++) {
         const double *q = s->quantile[i];
         tsr_json_members(j,
-                         "{ state %d curve %s at %g unit %s median %g "
+                         "{ state %d name %s curve %s at %g unit %s median %g "
                          "interval_68[ %g %g ] interval_95[ %g %g ] }",
-                         i / s->n + 1, s->label[i % s->n], s->at[i % s->n],
-                         s->unit, q[2], q[1], q[3], q[0], q[4]);
+                         i / s->n + 1, s->name[i / s->n], s->label[i % s->n],
+                         s->at[i % s->n], s->unit, q[2], q[1], q[3], q[0],
+                         q[4]);
     }
     tsr_json_close(j);
 }

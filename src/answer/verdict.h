@@ -90,7 +90,7 @@ typedef struct {
 
 /* A question that the data did not decide. */
 typedef enum {
-    TSR_UNDECIDED_BOUND,  /* c1 or c2 accumulates at an end of its prior */
+    TSR_UNDECIDED_BOUND,  /* c1, c2 or kd accumulates at an end of its prior */
     TSR_UNDECIDED_WEIGHT, /* the weight of a state is nearly as wide as its
                              prior */
     TSR_UNDECIDED_MIRROR, /* two arrangements are mirror images */
@@ -121,7 +121,11 @@ typedef struct {
                         alone */
     int n_curve;
     tsr_verdict_curve *curve; /* [n_curve] */
-    tsr_series series;        /* weights of the states in several samples */
+    tsr_series series;        /* weights of the states in several samples, or
+                                 mass fractions of the species */
+    tsr_convergence kd[TSR_MAX_SPECIES]; /* dissociation constants of the
+                                            species; median 0 or NaN: not
+                                            inferred */
     int n_measured;
     tsr_verdict_measured *measured; /* [n_measured] sorted by kind */
     int n_moved; /* 0 without data that fix positions, such as maps, or with

@@ -119,7 +119,7 @@ static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
     const int is_neutron = w->config.simulate.radiation;
     const tsr_neutron_basis basis = {.origin = w->neutron.d2o};
     double number; /* mean radius; for neutrons the match point */
-    TSR_TRY(tsr_atom_curves_partial(curves, w->truth,
+    TSR_TRY(tsr_atom_curves_partial(curves, w->truth, NULL,
                                     is_neutron ? &w->neutron : NULL,
                                     basis.origin, partial, &number, err));
     if (is_neutron) /* c2 is fixed: one component remains */
@@ -389,7 +389,8 @@ static tsr_status make(work *w, FILE *out, tsr_err *err)
     TSR_TRY(draw_from_prior(w, err));
     if (w->setup.molecule.components != NULL)
         TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
-                                       w->truth, w->setup.data.exposure, err));
+                                       w->truth, NULL, w->setup.data.exposure,
+                                       err));
     TSR_TRY(compute(w, err));
     return write_files(w, out, err);
 }

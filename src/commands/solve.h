@@ -106,6 +106,18 @@ tsr_status tsr_curve_read(const tsr_args *args, const tsr_curve_options *o,
 
 /* ---- fits of the rigid structure (command_profile.c) ---- */
 
+/* Identical chains of a structure: the first alone, all together, or a
+ * mixture of both. */
+typedef struct {
+    int n_chain;               /* 0: not compared */
+    tsr_profile_fit one, best; /* fits of the first chain, and of the mixture
+                                  with the best fraction */
+    double fraction[3];        /* of the mass in the whole model: 5, 50 and 95 %
+                                  quantiles, under a flat prior */
+    double gain[2];            /* log Bayes factors of the mixture against the
+                                  first chain, and against the whole model */
+} tsr_profile_species;
+
 /* The computed curve of a structure, and its fit to data. */
 typedef struct {
     tsr_profile_structure structure;
@@ -116,6 +128,7 @@ typedef struct {
         rg_guinier; /* Angstrom, of the computed curve; NaN: no Guinier range */
     double i0;      /* scale I(0); without data in electrons squared */
     int n_comp;
+    tsr_profile_species species; /* solve alone sets it */
 } tsr_profile_result;
 
 void tsr_profile_result_clear(tsr_profile_result *result);

@@ -51,6 +51,10 @@ double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta)
         return log_normal(parameter, theta);
     case TSR_PRIOR_CUT_NORMAL:
         return log_cut_normal(parameter, theta);
+    case TSR_PRIOR_UNIFORM:
+        return fabs(theta - parameter->mean) <= parameter->width
+                   ? -log(2.0 * parameter->width)
+                   : -(double)INFINITY;
     case TSR_PRIOR_GAMMA:
         return log_gamma(parameter, theta);
     case TSR_PRIOR_SIMPLEX:
@@ -64,7 +68,8 @@ double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta)
 /* Range that contains nearly all of the prior. */
 static void density_range(const tsr_parameter *p, double *low, double *high)
 {
-    const double far = 4.0; /* standard deviations */
+    /* standard deviations, or halves of a uniform range */
+    const double far = p->shape == TSR_PRIOR_UNIFORM ? 1.0 : 4.0;
     if (p->shape == TSR_PRIOR_SIMPLEX) {
         *low = 0.0;
         *high = 1.0;

@@ -21,11 +21,13 @@ typedef enum {
     TSR_PRIOR_NORMAL,     /* normal distribution of theta */
     TSR_PRIOR_CUT_NORMAL, /* normal distribution of the value, truncated to
                              [low, high] and normalised; is_log is 0 */
-    TSR_PRIOR_GAMMA,  /* gamma distribution of the value, truncated to values
-                         above low and normalised; is_log is 1 */
-    TSR_PRIOR_SIMPLEX /* flat on weights with sum 1 (Dirichlet with all
-                         exponents 1). The weights of all states are one block
-                         with one prior */
+    TSR_PRIOR_UNIFORM, /* uniform distribution of theta on [mean - width, mean +
+                          width]: log-uniform of the value with is_log */
+    TSR_PRIOR_GAMMA,   /* gamma distribution of the value, truncated to values
+                          above low and normalised; is_log is 1 */
+    TSR_PRIOR_SIMPLEX  /* flat on weights with sum 1 (Dirichlet with all
+                          exponents 1). The weights of all states are one block
+                          with one prior */
 } tsr_prior_shape;
 
 /* How a parameter is proposed. */
@@ -56,7 +58,7 @@ typedef struct {
     double start;     /* theta */
     double low, high; /* bounds of the value */
     tsr_prior_shape shape;
-    double mean, width; /* NORMAL, CUT_NORMAL: of theta */
+    double mean, width; /* NORMAL, CUT_NORMAL, UNIFORM: of theta */
     double log_norm;    /* CUT_NORMAL, SIMPLEX: log of the normalising factor */
     double gamma_k, rate; /* GAMMA: shape k and rate; density of the value in
                              proportion to value^(k - 1) exp(-rate value) */

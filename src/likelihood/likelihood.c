@@ -12,6 +12,7 @@
 
 #include "likelihood/term_saxs.h"
 
+#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,6 +373,121 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
     return status;
 }
 
+/* ---- species ---- */
+
+/* The free share u = c_0 / c solves u + sum_s n_s u^n_s (c / kd_s)^(n_s - 1) =
+ * 1. The left side is convex and rises, so Newton's steps descend to the
+ * solution from any u above. Such a u is 1, and where one term alone is 1. */
+void tsr_species_equilibrium(int n, const int *n_unit, const double *kd,
+                             double c, double *fraction)
+{
+    double u = 1.0, step = 1.0;
+    for (int s = 1; s < n; s++)
+        u = fmin(u, exp((log(kd[s] / c) * (n_unit[s] - 1) - log(n_unit[s])) /
+                        n_unit[s]));
+    for (int i = 0; i < 200 && step > 1e-15 * u; i++) {
+        double value = u - 1.0, slope = 1.0;
+        for (int s = 1; s < n; s++) {
+            const double order = n_unit[s];
+            const double term = order * pow(u * c / kd[s], order - 1.0);
+            value += term * u;
+            slope += term * order;
+        }
+        step = value / slope;
+        u -= step;
+    }
+    fraction[0] = 1.0;
+    for (int s = 1; s < n; s++) {
+        fraction[s] = n_unit[s] * u * pow(u * c / kd[s], n_unit[s] - 1.0);
+        fraction[0] -= fraction[s];
+    }
+    fraction[0] = fmax(fraction[0], 0.0);
+}
+
+static tsr_parameter kd_parameter(const tsr_species *s, const char *name)
+{
+    const int infer = s->kd.word > 0;
+    const double low = log(s->kd_range[0]), high = log(s->kd_range[1]);
+    return (tsr_parameter){
+        .name = name,
+        .doc = "apparent dissociation constant into the first species",
+        .infer = infer,
+        .is_log = 1,
+        .start = infer ? 0.5 * (low + high) : log(s->kd.number),
+        .high = HUGE_VAL,
+        .shape = TSR_PRIOR_UNIFORM,
+        .mean = 0.5 * (low + high),
+        .width = 0.5 * (high - low),
+        .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
+        .scope = TSR_CHANGES_PROFILE};
+}
+
+static tsr_parameter fraction_parameter(int n, int is_first)
+{
+    return (tsr_parameter){.name = "fraction",
+                           .doc = "mass fraction of the species",
+                           .infer = 1,
+                           .start = 1.0 / n,
+                           .high = 1.0,
+                           .shape = TSR_PRIOR_SIMPLEX,
+                           .log_norm = is_first ? gsl_sf_lngamma(n) : 0.0,
+                           .step = TSR_STEP_PAIR,
+                           .scope = TSR_CHANGES_PROFILE};
+}
+
+tsr_status tsr_likelihood_set_species(tsr_likelihood *l, int n,
+                                      const tsr_species *species, tsr_err *err)
+{
+    const int has_kd = species[n - 1].kd.word != 0;
+    l->n_species = l->n_view = n;
+    l->n_mixing = has_kd ? n - 1 : l->n_mixture * n;
+    l->n_parameter += l->n_mixing;
+    tsr_pool_array(&l->pool, l->view, n);
+    tsr_pool_array(&l->pool, l->species, n);
+    tsr_pool_array(&l->pool, l->mixing, l->n_mixing);
+    tsr_pool_array(&l->pool, l->concentration, l->n_mixture);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
+    for (int s = 0; s < n; s++) {
+        l->species[s] = species[s];
+        l->view[s].probe = s;
+        if (species[s].mass > species[l->whole].mass)
+            l->whole = s;
+    }
+    for (int i = 0; i < l->n_mixing && !has_kd; i++)
+        l->mixing[i] = fraction_parameter(n, i % n == 0);
+    for (int s = 1; s < n && has_kd; s++)
+        l->mixing[s - 1] = kd_parameter(
+            &species[s],
+            n == 2 ? "kd"
+                   : tsr_pool_format(&l->pool, "kd_%s", species[s].name));
+    for (int d = 0; d < l->n_term; d++) {
+        l->term[d]->view = l->whole;
+        l->concentration[l->term[d]->mixture] = l->term[d]->at;
+        for (int i = 0; i < l->n_mixing && has_kd; i++)
+            if (l->term[d]->at_unit != NULL)
+                l->mixing[i].unit = l->term[d]->at_unit;
+    }
+    return tsr_pool_check(&l->pool, err);
+}
+
+void tsr_likelihood_fractions(const tsr_likelihood *l, const double *theta,
+                              int mixture, double *fraction)
+{
+    const int n = l->n_species;
+    const double *own = theta + l->n_parameter - l->n_mixing;
+    double kd[TSR_MAX_SPECIES];
+    int n_unit[TSR_MAX_SPECIES];
+    if (l->mixing[0].shape == TSR_PRIOR_SIMPLEX) {
+        memcpy(fraction, own + mixture * n, (size_t)n * sizeof *fraction);
+        return;
+    }
+    for (int s = 0; s < n; s++) {
+        n_unit[s] = l->species[s].n_unit;
+        kd[s] = s == 0 ? 0.0 : exp(own[s - 1]);
+    }
+    tsr_species_equilibrium(n, n_unit, kd, l->concentration[mixture], fraction);
+}
+
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood)
 {
     return likelihood == NULL ? 0 : likelihood->n_pair * likelihood->grid.n_q;
@@ -475,6 +591,23 @@ static int is_drawn(const tsr_term *term)
     return term->type->draw != NULL && !term->is_integrated;
 }
 
+/* Sums the profiles of the species by their numbers of particles. */
+static void mix_species(const tsr_likelihood *l, int mixture, tsr_point *point)
+{
+    const int n_q = l->grid.n_q;
+    double *profile = point->profile + mixture * l->n_view * n_q;
+    double *sum = profile + l->whole * n_q, weight[TSR_MAX_SPECIES];
+    tsr_likelihood_fractions(l, point->theta, mixture, weight);
+    for (int s = 0; s < l->n_species; s++)
+        weight[s] *= l->species[0].mass / l->species[s].mass;
+    for (int k = 0; k < n_q; k++) {
+        sum[k] *= weight[l->whole];
+        for (int s = 0; s < l->n_species; s++)
+            if (s != l->whole)
+                sum[k] += weight[s] * profile[s * n_q + k];
+    }
+}
+
 static tsr_status evaluate_term(const tsr_likelihood *l, int d,
                                 tsr_prediction prediction, double beta,
                                 gsl_rng *rng, const tsr_point *from,
@@ -506,6 +639,9 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *l,
             tsr_likelihood_profile(l, i % l->n_view,
                                    partial + i / l->n_view * n, contrast,
                                    point->profile + i * l->grid.n_q);
+    for (int m = 0; m < l->n_mixture && l->n_species > 0; m++)
+        if (includes(point, m))
+            mix_species(l, m, point);
     point->log_lik = 0.0;
     for (int d = 0; d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
@@ -558,8 +694,9 @@ void tsr_point_swap(const tsr_likelihood *l, tsr_scope scope, int d,
     if (l == NULL)
         return;
     if (mixture >= 0) {
-        copy_mixture(now->partial, trial->partial, mixture,
-                     tsr_likelihood_n_profile(l));
+        if (scope == TSR_CHANGES_MEAN)
+            copy_mixture(now->partial, trial->partial, mixture,
+                         tsr_likelihood_n_profile(l));
         copy_mixture(now->profile, trial->profile, mixture,
                      l->n_view * l->grid.n_q);
     } else {
@@ -932,17 +1069,17 @@ typedef struct {
     double worst;
 } check;
 
-/* Checks one term at data point k, for all values of c1 and c2. scale [n] (n
- * values of c1 and c2): fitted scale, which converts sigma to the unit of I(q).
- * curve [n][n_point]: the model at the data's q. */
-static tsr_status check_point(check *c, const tsr_term *term, int k,
+/* Checks one view at data point k of a term, for all values of c1 and c2. scale
+ * [n] (n values of c1 and c2): fitted scale, which converts sigma to the unit
+ * of I(q). curve [n][n_point]: the model at the data's q. */
+static tsr_status check_point(check *c, const tsr_term *term, int number, int k,
                               const double *scale, const double *curve,
                               tsr_err *err)
 {
     double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius,
            coefficient[TSR_N_COMP];
     double value[5][TSR_N_CONTRAST];
-    const tsr_view *view = &c->l->view[term->view];
+    const tsr_view *view = &c->l->view[number];
     const int n = contrast_corners(c->l->contrast,
                                    c->l->probe[view->probe].n_pair, value);
     tsr_status status =
@@ -950,7 +1087,7 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
                               c->conformation, q, direct, &radius, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         const int n_comp = tsr_likelihood_coefficients(
-            c->l, term->view, value[i], tsr_component_power(radius, q),
+            c->l, number, value[i], tsr_component_power(radius, q),
             coefficient);
         double exact = tsr_coarse_sum(n_comp, coefficient, direct, 1);
         double allowed =
@@ -999,26 +1136,25 @@ static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
     return TSR_OK;
 }
 
-static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
+static tsr_status check_view(check *c, const tsr_term *term, int view,
+                             tsr_err *err)
 {
     enum { N_CHECK = 16 };
     const int n_point = term->n_point;
     double value[5][TSR_N_CONTRAST], scale[5] = {0.0};
     const int n = contrast_corners(
-        c->l->contrast, c->l->probe[c->l->view[term->view].probe].n_pair,
-        value);
+        c->l->contrast, c->l->probe[c->l->view[view].probe].n_pair, value);
     double *curve =
         tsr_pool_new(&c->pool, (size_t)(n * n_point), sizeof *curve);
     tsr_fit *fit = tsr_term_fit_new(term, &c->pool);
     TSR_TRY(tsr_pool_check(&c->pool, err));
     for (int i = 0; i < n; i++) {
-        tsr_likelihood_profile(c->l, term->view, c->partial, value[i],
-                               c->profile);
+        tsr_likelihood_profile(c->l, view, c->partial, value[i], c->profile);
         TSR_TRY(check_curve(c, (const tsr_saxs_term *)term, fit, &scale[i],
                             curve + i * n_point, err));
     }
     for (int i = 0; i < N_CHECK; i++)
-        TSR_TRY(check_point(c, term,
+        TSR_TRY(check_point(c, term, view,
                             (int)((long)i * (n_point - 1) / (N_CHECK - 1)),
                             scale, curve, err));
     return TSR_OK;
@@ -1038,9 +1174,11 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                .partial = partial};
     tsr_pool_array(&c.pool, c.profile, likelihood->grid.n_q);
     tsr_status status = tsr_pool_check(&c.pool, err);
-    for (int d = 0; d < likelihood->n_term && status == TSR_OK; d++)
-        if (likelihood->term[d]->type->is_curve)
-            status = check_term(&c, likelihood->term[d], err);
+    for (int d = 0; d < likelihood->n_term; d++)
+        for (int v = 0; v < likelihood->n_view && status == TSR_OK; v++)
+            if (likelihood->term[d]->type->is_curve &&
+                (v == likelihood->term[d]->view || likelihood->n_species > 0))
+                status = check_view(&c, likelihood->term[d], v, err);
     tsr_pool_clear(&c.pool);
     if (worst != NULL)
         *worst = c.worst;

@@ -8,7 +8,11 @@
  * are views of one probe. A mixture is one set of weights of the states: terms
  * of one sample share a mixture (tsr_term.has_own_weights). A point has the
  * values of all parameters, and the profiles, fits and log likelihoods that
- * belong to them and to one structure or ensemble. */
+ * belong to them and to one structure or ensemble.
+ *
+ * The molecule may be an assembly that is in equilibrium with parts of it
+ * (tsr_species). Every species then is a probe and a view of its own, and the
+ * curve of a sample is the sum over them (tsr_likelihood_fractions). */
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
@@ -53,11 +57,25 @@ typedef struct {
     double *error_curve;     /* owns the arrays of `error`; NULL: no error */
 } tsr_view;
 
+/* One kind of particles in solution: all chains of the molecule, or some. */
+typedef struct {
+    const char *name;
+    double mass; /* Da */
+    int n_unit;  /* particles of the first species that form this one; 0: not a
+                    whole number */
+    int is_part; /* 1: without some chains of the molecule */
+    tsr_number_or_word kd; /* apparent dissociation constant into the first
+                              species, in the unit of tsr_term.at. Word 0: mass
+                              fractions are free; 1: inferred, with a
+                              log-uniform prior on kd_range */
+    double kd_range[2];
+} tsr_species;
+
 typedef struct {
     tsr_pool pool; /* owns everything but the terms */
     int n_term;
     tsr_term **term;  /* [n_term] owned */
-    int n_parameter;  /* number of parameters of all terms together */
+    int n_parameter;  /* number of parameters of all terms and of `mixing` */
     int n_mixture;    /* sets of weights of the states, at least 1. 0 is that of
                          all terms without weights of their own, if there are
                          such; then follow the samples, by `at`. Terms with
@@ -71,6 +89,16 @@ typedef struct {
     int n_atom_pair; /* the same of all-atom profiles */
     double *self;    /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
                      profiles of all atoms */
+    int n_species;   /* 0: one species, the whole molecule. Else species s is
+                        probe s and view s, and all curves have the view
+                        `whole`, where a point has the mixture's profile */
+    int whole;       /* the species with the largest mass */
+    tsr_species *species;
+    int n_mixing; /* parameters of the equilibrium, which follow those of the
+                     terms: the dissociation constant of every species but the
+                     first, or the mass fractions [n_mixture][n_species] */
+    tsr_parameter *mixing;
+    double *concentration;                      /* [n_mixture] tsr_term.at */
     tsr_parameter contrast[TSR_N_CONTRAST];     /* c1, c2 of the engine */
     tsr_parameter run_contrast[TSR_N_CONTRAST]; /* as the run infers them */
 } tsr_likelihood;
@@ -174,6 +202,45 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
                               tsr_likelihood **out, tsr_err *err);
 void tsr_likelihood_free(tsr_likelihood *likelihood);
 
+/* ---- species ----
+ *
+ * At mass fractions f_s, the intensity of a sample divided by its concentration
+ * is a sum over the numbers of particles,
+ *
+ *     I(q) = sum_s f_s (M_0 / M_s) I_s(q),
+ *
+ * in electrons squared for the mass M_0 of one particle of species 0. I_s is
+ * the curve of one particle, of mass M_s. */
+
+enum { TSR_MAX_SPECIES = 8 };
+
+/* Mass fractions in equilibrium at total concentration c of species 0, molar or
+ * in the unit of kd. A particle of species s > 0 consists of n_s particles of
+ * species 0, and its concentration is
+ *
+ *     c_s = c_0^n_s / kd_s^(n_s - 1),
+ *
+ * so that kd of a dimer is its dissociation constant, and kd of an n-mer the
+ * power 1 / (n - 1) of that into n monomers. c = sum_s n_s c_s.
+ * n_unit, kd  [n]  in   n_unit[0] is 1, kd[0] is not read
+ * fraction    [n]  out  sum 1 */
+void tsr_species_equilibrium(int n, const int *n_unit, const double *kd,
+                             double c, double *fraction);
+
+/* Makes every probe of a likelihood of X-ray curves one of the n species, and
+ * adds the parameters. They are mass fractions (flat Dirichlet prior in every
+ * sample) where the last species has no kd, else the dissociation constants.
+ * The names are borrowed. To be called before points are made. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_likelihood_set_species(tsr_likelihood *likelihood, int n,
+                                      const tsr_species *species, tsr_err *err);
+
+/* Mass fractions of the species in a sample, fraction [n_species] out; theta:
+ * of a point. */
+void tsr_likelihood_fractions(const tsr_likelihood *likelihood,
+                              const double *theta, int mixture,
+                              double *fraction);
+
 /* Size of an engine's result, n_pair n_q; 0 if no engine is needed. */
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
 
@@ -206,7 +273,8 @@ typedef struct {
                              all terms, term after term, then others */
     double *partial;      /* [n_mixture][n_pair][n_q] means over the states */
     double *profile;      /* [n_mixture][n_view][n_q] at c1 and c2, including
-                             S(q) */
+                             S(q); with species, view `whole` has the sum over
+                             them */
     void **fit;           /* [n_term] the terms' fits */
     double *term_log_lik; /* [n_term] */
     double log_lik;       /* sum of term_log_lik */

@@ -78,6 +78,7 @@ typedef struct {
                           the body's centre, Angstrom^2; NULL: bodies are
                           points */
     int n_state;       /* states of the ensemble; 0: unknown */
+    int n_species;     /* species in solution; 0: one */
     const tsr_conformation *start; /* starting structure of the first state;
                                       NULL: unknown */
 } tsr_term_source;
@@ -241,8 +242,8 @@ struct tsr_term {
     int probe;                  /* index of the probe with its form factors
                                    (likelihood.h) */
     int view;                   /* index of the curve in the likelihood */
-    int has_own_weights; /* 1: the states have other weights in this sample than
-                            in the samples of other terms */
+    int has_own_weights; /* 1: states and species have other weights in this
+                            sample than in the samples of other terms */
     double at; /* coordinate of the sample in a series of samples, as a
                   concentration or a time; NaN: none */
     const char *at_unit; /* NULL: none */

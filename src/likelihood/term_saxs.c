@@ -332,7 +332,8 @@ static tsr_status set_sample(const tsr_saxs_options *o,
                         "data.%d.at: the weights of this curve are those of "
                         "all curves; give it share: states",
                         source->number);
-    term->has_own_weights = o->share == TSR_SHARE_STATES && source->n_state > 1;
+    term->has_own_weights = o->share == TSR_SHARE_STATES &&
+                            (source->n_state > 1 || source->n_species > 0);
     term->at = has_at ? o->at.number : (double)NAN;
     term->at_unit =
         o->unit != NULL ? tsr_pool_text(&term->pool, o->unit) : NULL;

@@ -238,6 +238,10 @@ typedef struct {
 tsr_status tsr_atoms_of_arrays(const tsr_atom_arrays *from, tsr_atoms **out,
                                tsr_err *err);
 
+/* Copies the residues with keep [n_residue] not 0: `to` has arrays as large as
+ * those of `from`, whose path it borrows. */
+void tsr_atoms_select(const tsr_atoms *from, const int *keep, tsr_atoms *to);
+
 /* Returns 1 if atoms i and k are bonded: closer than the sum of their covalent
  * radii plus 0.4 Angstrom. Metals have no bonds. */
 int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);

@@ -19,6 +19,27 @@ void tsr_structure_free(tsr_structure *s)
     free(s);
 }
 
+void tsr_atoms_select(const tsr_atoms *from, const int *keep, tsr_atoms *to)
+{
+    *to = (tsr_atoms){
+        .path = from->path, .atom = to->atom, .residue = to->residue};
+    for (int r = 0; r < from->n_residue; r++) {
+        tsr_file_residue *residue = &to->residue[to->n_residue];
+        if (!keep[r])
+            continue;
+        *residue = from->residue[r];
+        residue->first_atom = to->n_atom;
+        for (int k = 0; k < residue->n_atom; k++) {
+            tsr_file_atom *atom = &to->atom[to->n_atom++];
+            *atom = from->atom[from->residue[r].first_atom + k];
+            atom->residue = to->n_residue;
+            to->n_hydrogen += atom->z == 1;
+        }
+        to->n_kind[residue->kind]++;
+        to->n_residue++;
+    }
+}
+
 void tsr_atoms_free(tsr_atoms *atoms)
 {
     if (atoms != NULL)

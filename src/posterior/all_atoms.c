@@ -378,6 +378,8 @@ struct tsr_atom_curves {
     double (*model)[3]; /* atoms of model.pdb */
     double (*xyz)[3];   /* [atoms.n_atom] */
     int *body;          /* [atoms.n_atom] body of each atom */
+    tsr_atoms part;     /* those of one species */
+    int *keep;          /* [atoms.n_residue] residues of that species */
     int *is_cut;        /* [n_residue] 1: the residue lacks atoms */
     tsr_debye_sum *sum; /* NULL: the host sums */
 };
@@ -517,6 +519,11 @@ static tsr_status init_curves(tsr_atom_curves *c, const tsr_structure *input,
     tsr_pool_array(&c->pool, c->model, tsr_topology_n_atom(t));
     tsr_pool_array(&c->pool, c->xyz, input->n_atom + tsr_topology_n_atom(t));
     tsr_pool_array(&c->pool, c->body, n_atom);
+    tsr_pool_array(&c->pool, c->part.atom, n_atom);
+    tsr_pool_array(&c->pool, c->part.residue,
+                   input->n_residue + tsr_guests_n_residue(t->guests));
+    tsr_pool_array(&c->pool, c->keep,
+                   input->n_residue + tsr_guests_n_residue(t->guests));
     tsr_pool_array(&c->pool, c->is_cut, input->n_residue);
     c->atoms.path = tsr_pool_text(&c->pool, c->molecule->file);
     TSR_TRY(tsr_pool_check(&c->pool, err));
@@ -616,9 +623,24 @@ static tsr_status sum_profile(tsr_atom_curves *c, const tsr_atom_model *model,
     return status;
 }
 
+/* Copies the residues without absent bodies to c->part. Hydrogens have no
+ * body. */
+static void select_part(tsr_atom_curves *c, const int *absent)
+{
+    for (int r = 0; r < c->atoms.n_residue; r++) {
+        const tsr_file_residue *residue = &c->atoms.residue[r];
+        int i = residue->first_atom;
+        while (i < residue->first_atom + residue->n_atom - 1 &&
+               c->atoms.atom[i].z == 1)
+            i++;
+        c->keep[r] = !absent[c->body[i]];
+    }
+    tsr_atoms_select(&c->atoms, c->keep, &c->part);
+}
+
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
                                  const tsr_conformation *conformation,
-                                 tsr_solvent_model solvent,
+                                 const int *absent, tsr_solvent_model solvent,
                                  tsr_atom_model **model, tsr_err *err)
 {
     tsr_atom_curves *c = curves;
@@ -626,23 +648,28 @@ tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
     tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
     for (int i = 0; i < c->atoms.n_atom; i++)
         memcpy(c->atoms.atom[i].xyz, c->xyz[i], sizeof c->xyz[i]);
-    return tsr_atom_model_new(&c->atoms, solvent, c->molecule->density, model,
-                              err);
+    if (absent != NULL)
+        select_part(c, absent);
+    return tsr_atom_model_new(absent != NULL ? &c->part : &c->atoms, solvent,
+                              c->molecule->density, model, err);
 }
 
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
+                                   const int *absent,
                                    const tsr_neutron *neutron, double origin,
                                    double *partial, double *radius_ang,
                                    tsr_err *err)
 {
     tsr_atom_model *model = NULL;
     double match;
-    tsr_status status = tsr_atom_curves_place(curves, conformation,
+    tsr_status status = tsr_atom_curves_place(curves, conformation, absent,
                                               TSR_SOLVENT_LAYER, &model, err);
     if (neutron != NULL)
-        TSR_THEN(status, tsr_neutron_apply(neutron, &curves->atoms, model, NULL,
-                                           &match, err));
+        TSR_THEN(status, tsr_neutron_apply(neutron,
+                                           absent != NULL ? &curves->part
+                                                          : &curves->atoms,
+                                           model, NULL, &match, err));
     else if (status == TSR_OK)
         *radius_ang = model->power_radius_ang;
     TSR_THEN(status, sum_profile(curves, model, origin, partial, err));
@@ -663,8 +690,8 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     int *body = calloc((size_t)c->atoms.n_atom + 1, sizeof *body);
     tsr_status status =
         body == NULL ? tsr_no_memory(err)
-                     : tsr_atom_curves_place(c, conformation, TSR_SOLVENT_LAYER,
-                                             &model, err);
+                     : tsr_atom_curves_place(c, conformation, NULL,
+                                             TSR_SOLVENT_LAYER, &model, err);
     if (status == TSR_OK)
         status = tsr_neutron_apply(neutron, &c->atoms, model, NULL, match, err);
     for (int i = 1; i < n; i++)
@@ -686,24 +713,25 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
 
 /* ---- hydration of bodies ---- */
 
-/* For bodies of complete residues, replaces `exposure` by the sum over their
- * atoms. */
+/* For bodies of complete residues, replaces `exposure` [n_body] by the sum over
+ * their atoms. */
 static tsr_status expose_atoms(tsr_atom_curves *c,
                                const tsr_conformation *conformation,
-                               double *exposure, tsr_err *err)
+                               const int *absent, double *exposure,
+                               tsr_err *err)
 {
     const tsr_topology *t = c->molecule->topology;
     tsr_atom_model *model = NULL;
-    TSR_TRY(
-        tsr_atom_curves_place(c, conformation, TSR_SOLVENT_ATOMS, &model, err));
+    TSR_TRY(tsr_atom_curves_place(c, conformation, absent, TSR_SOLVENT_ATOMS,
+                                  &model, err));
     for (int b = 0; b < t->n_body; b++)
         if (t->body[b].type < tsr_body_n_type(t->body_model) &&
             !c->is_cut[t->body[b].residue])
             exposure[b] = 0.0;
     for (int i = 0, k = 0; i < c->atoms.n_atom; i++) {
         const int r = c->atoms.atom[i].residue;
-        if (c->atoms.atom[i].z == 1) /* not in the model */
-            continue;
+        if (c->atoms.atom[i].z == 1 || (absent != NULL && !c->keep[r]))
+            continue; /* not in the model */
         if (r < t->n_residue - t->n_link && !c->is_cut[r])
             exposure[c->body[i]] += model->surface[k];
         k++;
@@ -715,26 +743,35 @@ static tsr_status expose_atoms(tsr_atom_curves *c,
 tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
                                   const tsr_molecule *molecule,
                                   const tsr_conformation *conformation,
-                                  double *exposure, tsr_err *err)
+                                  const int *absent, double *exposure,
+                                  tsr_err *err)
 {
     const tsr_topology *t = molecule->topology;
     const tsr_form_factor_table *table = molecule->components;
-    const double(*xyz)[3] = (const double(*)[3])conformation->body;
     tsr_pool scratch = {0};
     int *type, *dry;
+    double(*own)[3];
     tsr_pool_array(&scratch, type, t->n_body);
     tsr_pool_array(&scratch, dry, t->n_body);
+    tsr_pool_array(&scratch, own, t->n_body);
     tsr_status status = tsr_pool_check(&scratch, err);
     for (int b = 0; b < t->n_body && status == TSR_OK; b++) {
         type[b] = t->body[b].type;
         dry[b] = type[b] >= table->n_trained && table->exposed[type[b]] == 0.0;
+        tsr_vec3_copy(own[b], conformation->body[b]);
+        if (absent != NULL && absent[b]) /* far from all neighbours */
+            own[b][0] += 1e4 * (b + 1);
     }
+    const double(*xyz)[3] = (const double(*)[3])own;
     if (status == TSR_OK)
         tsr_form_factor_exposures(table, t->n_body, type, xyz, exposure);
     if (curves != NULL)
-        TSR_THEN(status, expose_atoms(curves, conformation, exposure, err));
+        TSR_THEN(status,
+                 expose_atoms(curves, conformation, absent, exposure, err));
     TSR_THEN(status, tsr_exposure_displace(&table->exposure, t->n_body, xyz,
                                            dry, exposure, err));
+    for (int b = 0; b < t->n_body && absent != NULL && status == TSR_OK; b++)
+        exposure[b] = absent[b] ? 0.0 : exposure[b];
     tsr_pool_clear(&scratch);
     return status;
 }

@@ -71,14 +71,17 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
 
-/* Scatterers of all atoms and their water in a conformation. The caller frees
- * *model. Errors: those of tsr_atom_model_new. */
+/* Scatterers of all atoms and their water in a conformation. absent [n_body]:
+ * residues with these bodies are left out, and the others are in solution
+ * without them; NULL: none. The caller frees *model. Errors: those of
+ * tsr_atom_model_new. */
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
                                  const tsr_conformation *conformation,
-                                 tsr_solvent_model solvent,
+                                 const int *absent, tsr_solvent_model solvent,
                                  tsr_atom_model **model, tsr_err *err);
 
 /* Partial profiles of a conformation.
+ * absent      bodies that are left out (tsr_atom_curves_place), or NULL
  * neutron     NULL: X-rays
  * origin      neutrons: share x0 of D2O about which the contrast is expanded,
  *             C = (1, x - x0, ...) (scattering/neutron.h)
@@ -87,6 +90,7 @@ tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
  * Errors: TSR_E_NOMEM, those of the Debye sum and of tsr_neutron_apply. */
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
+                                   const int *absent,
                                    const tsr_neutron *neutron, double origin,
                                    double *partial, double *radius_ang,
                                    tsr_err *err);
@@ -113,11 +117,13 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
  * neighbours, so that hydration lies outside the body that it touches; the sum
  * stays the same, and single values may become negative
  * (scattering/form_factor.h).
- * exposure  [n_body]  out
+ * absent    [n_body]  in   bodies that are left out, or NULL
+ * exposure  [n_body]  out  0 for those that are left out
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
                                   const tsr_molecule *molecule,
                                   const tsr_conformation *conformation,
-                                  double *exposure, tsr_err *err);
+                                  const int *absent, double *exposure,
+                                  tsr_err *err);
 
 #endif

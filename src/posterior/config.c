@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "files/yaml.h"
+#include "likelihood/likelihood.h"
 #include "molecule/structure.h"
 #include "scattering/saxs.h"
 
@@ -96,6 +97,27 @@ static const tsr_field structure_fields[] = {
     TSR_FIELD(STRING, "form_factors", tsr_structure_config, form_factors,
               .is_path = 1,
               .doc = "table of form factors instead of the shipped one"),
+    {0}};
+
+static const char *const kd_words[] = {"none", "infer", NULL};
+
+static const tsr_field species_fields[] = {
+    TSR_FIELD(STRING, "name", tsr_species_config, name,
+              .doc = "name in results, as dimer"),
+    TSR_FIELD(STRINGS, "chains", tsr_species_config, chains, .initial = "[]",
+              .doc = "chains of structure.file that form one particle; their "
+                     "ligands belong to it"),
+    TSR_FIELD(NUMBER_OR_WORD, "kd", tsr_species_config, kd, .initial = "none",
+              .min = 1e-30, .max = 1e30, .words = kd_words,
+              .doc = "dissociation constant into the first species, in the "
+                     "unit of data's at, the concentration of the first "
+                     "species if all were dissociated; none: the mass "
+                     "fractions are free"),
+    TSR_FIELD(PAIR, "kd_range", tsr_species_config, kd_range,
+              .initial = "[0, 1e30]", .min = 0.0, .max = 1e30,
+              .doc = "range of kd in its log-uniform prior; 0: from a "
+                     "hundredth of the lowest concentration, 1e30: to a "
+                     "hundred times the highest"),
     {0}};
 
 static const tsr_field solvent_fields[] = {
@@ -216,6 +238,11 @@ static const tsr_field config_fields[] = {
     TSR_FIELD(GROUP, "structure", tsr_config, structure,
               .fields = structure_fields,
               .doc = "the molecule and its flexible parts"),
+    TSR_FIELD(LIST, "species", tsr_config, species, .fields = species_fields,
+              .element_size = sizeof(tsr_species_config),
+              .doc = "particles in solution, each some or all chains of "
+                     "structure.file: a monomer and its dimer "
+                     "(docs/domains.md)"),
     TSR_FIELD(GROUP, "solvent", tsr_config, solvent, .fields = solvent_fields,
               .doc = "the buffer, whose electrons the molecule displaces"),
     TSR_FIELD(GROUP, "contrast", tsr_config, contrast,
@@ -417,6 +444,10 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         {s->contacts > 0 && s->symmetry != NULL,
          "structure.contacts: the subunit of a symmetric assembly cannot be "
          "docked; leave symmetry or contacts out"},
+        {c->species.n == 1 || c->species.n > TSR_MAX_SPECIES,
+         "species: expected 2 to 8 species, or none"},
+        {c->species.n > 0 && s->file == NULL,
+         "species needs structure.file, with the chains of the largest"},
         {c->output.directory[0] == '\0',
          "output.directory is empty; name a folder"}};
     const struct {
@@ -445,6 +476,12 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
             return tsr_fail(err, TSR_E_CONFIG,
                             "structure.starts.%d: the key 'file' is missing",
                             k);
+    const tsr_species_config *species = c->species.item;
+    for (int k = 0; k < c->species.n; k++)
+        if (species[k].name == NULL || species[k].chains.n == 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species.%d: the key '%s' is missing", k,
+                            species[k].name == NULL ? "name" : "chains");
     if (strchr(c->name, '/') != NULL || c->name[0] == '\0' ||
         strcmp(c->name, ".") == 0 || strcmp(c->name, "..") == 0)
         return tsr_fail(err, TSR_E_CONFIG, "name: '%s' cannot name a folder",

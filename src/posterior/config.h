@@ -43,6 +43,14 @@ typedef struct {
 
 enum { TSR_MOVE_OPTIONS = 256 }; /* largest size of a move's options, bytes */
 
+/* An element of species. */
+typedef struct {
+    char *name;
+    tsr_strings chains;
+    tsr_number_or_word kd; /* none, infer, or the number */
+    double kd_range[2];    /* 0, 1e30: by the concentrations */
+} tsr_species_config;
+
 /* Section solvent. */
 typedef struct {
     double density; /* electrons/A^3 */
@@ -100,6 +108,7 @@ typedef struct {
     char *name;
     long seed;
     tsr_structure_config structure;
+    tsr_list species; /* elements: tsr_species_config */
     tsr_solvent_config solvent;
     tsr_contrast_options contrast;
     tsr_model_error_config model_error;

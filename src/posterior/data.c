@@ -48,9 +48,11 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
                                         .rg2 = m->form_factors->rg2,
                                         .n_state =
                                             (int)config->structure.states,
+                                        .n_species = m->n_species,
                                         .start = m->first};
         TSR_TRY(tsr_term_read(&source, &term[*n], err));
-        if (term[*n]->has_own_weights && config->structure.weights != 0) {
+        if (term[*n]->has_own_weights && config->structure.weights != 0 &&
+            m->n_species == 0) {
             tsr_term_free(term[*n]);
             return tsr_fail(err, TSR_E_CONFIG,
                             "data.%d.share: states needs weights to infer "
@@ -100,19 +102,23 @@ static tsr_status dock_starts(tsr_molecule *m, int n, tsr_term **term,
 
 /* ---- X-rays ---- */
 
-/* Hydration of the bodies, averaged over the starts of the states. */
+/* Hydration of the bodies without those of `absent`, averaged over the starts
+ * of the states: exposure [n_body] out. */
 static tsr_status expose_starts(tsr_data *d, const tsr_molecule *m,
+                                const int *absent, double *exposure,
                                 tsr_err *err)
 {
     const int n_body = m->topology->n_body, n = m->n_start;
     if (n == 0)
-        return tsr_atom_curves_expose(d->atoms, m, m->first, d->exposure, err);
+        return tsr_atom_curves_expose(d->atoms, m, m->first, absent, exposure,
+                                      err);
     double *one = calloc((size_t)n_body, sizeof *one);
     tsr_status status = tsr_allocated(one, err);
     for (int k = 0; k < n && status == TSR_OK; k++) {
-        status = tsr_atom_curves_expose(d->atoms, m, m->start[k], one, err);
+        status =
+            tsr_atom_curves_expose(d->atoms, m, m->start[k], absent, one, err);
         for (int b = 0; b < n_body && status == TSR_OK; b++)
-            d->exposure[b] += one[b] / n;
+            exposure[b] += one[b] / n;
     }
     free(one);
     return status;
@@ -156,13 +162,85 @@ static tsr_status set_xray_scattering(const tsr_config *config, tsr_data *d,
         d->scattering->contrast = d->engine_contrast;
         d->scattering->run_contrast = m->tables->contrast;
     }
-    TSR_TRY(expose_starts(d, m, err));
+    TSR_TRY(expose_starts(d, m, NULL, d->exposure, err));
     for (int b = 0; b < m->topology->n_body; b++)
         exposed += d->exposure[b];
     tsr_info(log,
              "hydration: exposed areas of the bodies are those of the starting "
              "structure, %.0f exposed atoms in total",
              exposed);
+    return TSR_OK;
+}
+
+/* ---- species ---- */
+
+/* Scattering of each species, from that of the whole molecule, which is
+ * data->scattering[0]. */
+static tsr_status set_species_scattering(tsr_data *d, const tsr_molecule *m,
+                                         tsr_err *err)
+{
+    const tsr_scattering whole = *d->scattering;
+    for (int k = 0; k < m->n_species; k++) {
+        tsr_scattering *s = &d->scattering[k];
+        double *exposure;
+        *s = whole;
+        if (!m->species[k].mix.is_part)
+            continue;
+        s->absent = m->species[k].absent;
+        if (whole.exposure == NULL)
+            continue;
+        s->exposure = tsr_pool_array(&d->pool, exposure, m->topology->n_body);
+        TSR_TRY(tsr_pool_check(&d->pool, err));
+        TSR_TRY(expose_starts(d, m, s->absent, exposure, err));
+    }
+    d->n_probe = m->n_species;
+    return TSR_OK;
+}
+
+/* Checks the curves of a mixture, and fills in the range of dissociation
+ * constants: species [m->n_species] out. */
+static tsr_status read_equilibrium(const tsr_molecule *m, int n_term,
+                                   tsr_term *const *term, tsr_species *species,
+                                   tsr_err *err)
+{
+    double least = HUGE_VAL, most = 0.0;
+    const int n = m->n_species;
+    const int has_kd = m->species[n - 1].mix.kd.word != 0; /* none */
+    for (int d = 0; d < n_term; d++) {
+        if (term[d]->type->needs != TSR_NEEDS_PROFILE ||
+            term[d]->neutron != NULL)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species: data.%d is no X-ray curve; leave it out, "
+                            "or the species",
+                            term[d]->number);
+        if (has_kd && !(term[d]->at > 0.0))
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species: kd needs the concentration of every "
+                            "sample: give data.%d share: states, and at: a "
+                            "number above 0, and unit",
+                            term[d]->number);
+        least = fmin(least, term[d]->at);
+        most = fmax(most, term[d]->at);
+    }
+    for (int k = 0; k < n; k++) {
+        tsr_species *s = &species[k];
+        *s = m->species[k].mix;
+        if (k > 0 ? (s->kd.word != 0) != has_kd : s->kd.word != 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species.%d.kd: either all species but the first "
+                            "have kd, or none has",
+                            k);
+        if (s->kd_range[0] == 0.0)
+            s->kd_range[0] = 0.01 * least;
+        if (s->kd_range[1] == 1e30)
+            s->kd_range[1] = 100.0 * most;
+        if (has_kd &&
+            !(s->kd_range[0] > 0.0 && s->kd_range[0] < s->kd_range[1]))
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species.%d.kd_range: expected two numbers above "
+                            "0, the lower one first",
+                            k);
+    }
     return TSR_OK;
 }
 
@@ -259,7 +337,7 @@ static tsr_status find_scattering(const tsr_config *config, int n_term,
                                   tsr_term **term, tsr_log *log, tsr_data *d,
                                   const tsr_molecule *m, tsr_err *err)
 {
-    tsr_pool_array(&d->pool, d->scattering, n_term + 1);
+    tsr_pool_array(&d->pool, d->scattering, n_term + 1 + m->n_species);
     tsr_pool_array(&d->pool, d->sample, n_term + 1);
     tsr_pool_array(&d->pool, d->neutron, n_term + 1);
     TSR_TRY(tsr_pool_check(&d->pool, err));
@@ -268,6 +346,8 @@ static tsr_status find_scattering(const tsr_config *config, int n_term,
     const int has_xray = find_probes(n_term, term, d);
     if (has_xray)
         TSR_TRY(set_xray_scattering(config, d, m, log, err));
+    if (m->n_species > 0)
+        return set_species_scattering(d, m, err);
     return d->n_probe > has_xray ? set_all_neutron_scattering(
                                        has_xray, n_term, term, log, d, m, err)
                                  : TSR_OK;
@@ -288,6 +368,11 @@ static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
         .n_state = 1, .state = &first, .weight = &one};
     TSR_TRY(tsr_likelihood_new(m->topology, data->n_probe, data->scattering,
                                m->d_bound_ang, n, term, out, err));
+    if (m->n_species > 0) {
+        tsr_species species[TSR_MAX_SPECIES];
+        TSR_TRY(read_equilibrium(m, n, term, species, err));
+        TSR_TRY(tsr_likelihood_set_species(*out, m->n_species, species, err));
+    }
     for (int d = 0; d < n; d++) {
         tsr_term *own = (*out)->term[d];
         if ((own->type->needs & TSR_NEEDS_PROFILE) == 0)
@@ -455,7 +540,10 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
     tsr_pool_array(&scratch, curve, l->n_term);
     tsr_pool_array(&data->pool, data->rigid, l->n_term);
     const int has_memory = !scratch.failed && !data->pool.failed;
-    const int n = has_memory ? list_curves(data, l, curve) : -1;
+    /* The rigid fit is that of one species. */
+    const int n = !has_memory        ? -1
+                  : l->n_species > 0 ? 0
+                                     : list_curves(data, l, curve);
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         const tsr_parameter *p = &l->run_contrast[k];
         bound[k][0] = p->infer ? p->low : p->start;

@@ -20,7 +20,8 @@ static tsr_engine_spec make_spec(const tsr_setup *s, const tsr_likelihood *l,
         spec.unit = s->devices.unit;
         spec.rigid = (const double(*)[3])m->first->body;
     }
-    if (m->topology->symmetry.n > 1) {
+    const int is_part = l->n_species > 0 && l->species[probe].is_part;
+    if (m->topology->symmetry.n > 1 && !is_part) {
         spec.n_copy = m->topology->symmetry.n;
         spec.n_unique = m->topology->symmetry.n_unique;
         spec.copy_weight = m->topology->symmetry.weight;

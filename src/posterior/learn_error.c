@@ -77,8 +77,9 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
     for (int k = 0; k < l->n_probe; k++) {
         const tsr_probe *p = &l->probe[k];
         TSR_TRY(tsr_atom_curves_partial(
-            curves, conformation, p->is_neutron ? &data->sample[k] : NULL,
-            p->basis.origin, workspace, radius_ang, err));
+            curves, conformation, data->scattering[k].absent,
+            p->is_neutron ? &data->sample[k] : NULL, p->basis.origin, workspace,
+            radius_ang, err));
         if (p->is_neutron)
             tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, workspace);
         else
@@ -254,6 +255,10 @@ static void name_view(const comparison *x, tsr_words *words)
         tsr_words_add(words, "; ");
     if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
         return;
+    if (x->l->n_species > 0) {
+        tsr_words_add(words, "of %s ", x->l->species[x->examples.view].name);
+        return;
+    }
     if (probe_of(x)->is_neutron)
         tsr_words_add(words, "of neutrons in %.4g %% D2O ",
                       100.0 * x->l->view[x->examples.view].d2o);

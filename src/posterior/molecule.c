@@ -928,6 +928,121 @@ static tsr_status remove_clashes(const tsr_config *config, const char *file,
                      log, err);
 }
 
+/* ---- species ---- */
+
+double tsr_amino_hydrogen_mass(tsr_amino amino)
+{
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    int n = 0;
+    for (int k = 0; k < info->n_atom; k++)
+        n += info->atom[k].n_hydrogen;
+    return n * tsr_atom_mass(1);
+}
+
+double tsr_topology_mass(const tsr_topology *t, const int *absent)
+{
+    double mass = 0.0;
+    for (int b = 0; b < t->n_body; b++)
+        mass += absent != NULL && absent[b] ? 0.0 : t->body[b].mass;
+    for (int r = 0; r < t->n_residue - t->n_link; r++) {
+        if (absent == NULL || !absent[t->residue[r].first_body])
+            mass += tsr_amino_hydrogen_mass(t->residue[r].amino);
+    }
+    return mass;
+}
+
+/* Marks the bodies of the chains as present. */
+static tsr_status find_chains(const tsr_species_config *c, int number,
+                              const tsr_topology *t, tsr_molecule_species *s,
+                              tsr_err *err)
+{
+    for (int b = 0; b < t->n_body; b++)
+        s->absent[b] = 1;
+    for (int i = 0; i < c->chains.n; i++) {
+        int n = 0;
+        for (int b = 0; b < t->n_body; b++)
+            if (strcmp(t->residue[t->body[b].residue].chain,
+                       c->chains.item[i]) == 0) {
+                n += s->absent[b];
+                s->absent[b] = 0;
+            }
+        if (n == 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species.%d.chains: '%s' is named twice, or no "
+                            "chain of protein or of a flexible strand "
+                            "(ligands are part of the chain that carries "
+                            "them)",
+                            number, c->chains.item[i]);
+    }
+    s->n_chain = c->chains.n;
+    for (int b = 0; b < t->n_body; b++)
+        s->mix.is_part |= s->absent[b];
+    return TSR_OK;
+}
+
+/* Has the species a body of a copy in a symmetric assembly? The engine sums a
+ * subunit with its copies, so that a part of the assembly must be in one. */
+static int has_copies(const tsr_topology *t, const tsr_molecule_species *s)
+{
+    int n = 0;
+    for (int b = 0; b < t->n_body; b++)
+        n += !s->absent[b] && t->residue[t->body[b].residue].copy > 0;
+    return n > 0;
+}
+
+static tsr_status read_one_species(const tsr_config *config, int k,
+                                   tsr_log *log, tsr_molecule *m, tsr_err *err)
+{
+    const tsr_species_config *list = config->species.item, *c = &list[k];
+    const tsr_topology *t = m->topology;
+    tsr_molecule_species *s = &m->species[k];
+    tsr_pool_array(&m->pool, s->absent, t->n_body);
+    TSR_TRY(tsr_pool_check(&m->pool, err));
+    s->mix = (tsr_species){.name = c->name,
+                           .kd = c->kd,
+                           .kd_range = {c->kd_range[0], c->kd_range[1]}};
+    TSR_TRY(find_chains(c, k, t, s, err));
+    s->mix.mass = tsr_topology_mass(t, s->absent);
+    const double ratio = s->mix.mass / m->species[0].mix.mass;
+    const double n = (double)s->n_chain / m->species[0].n_chain;
+    if (n == floor(n) && fabs(ratio / n - 1.0) < 0.05)
+        s->mix.n_unit = (int)n;
+    if (c->kd.word != 0 && s->mix.n_unit < 2)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "species.%d.kd: %s weighs %.3g times as much as the "
+                        "first species, %s, and consists of no whole number "
+                        "of its particles; leave kd out",
+                        k, c->name, ratio, list[0].name);
+    if (s->mix.is_part && t->symmetry.n > 1 && has_copies(t, s))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "species.%d.chains: in a symmetric assembly a species "
+                        "is the whole assembly, or chains of its first "
+                        "subunit; leave structure.symmetry out",
+                        k);
+    tsr_info(log, "species %s: %d of %d chains, %.1f kDa", c->name, s->n_chain,
+             t->n_chain, 1e-3 * s->mix.mass);
+    return TSR_OK;
+}
+
+/* Reads the chains of each species. */
+static tsr_status read_species(const tsr_config *config, tsr_log *log,
+                               tsr_molecule *m, tsr_err *err)
+{
+    int is_whole = 0;
+    tsr_pool_array(&m->pool, m->species, config->species.n);
+    TSR_TRY(tsr_pool_check(&m->pool, err));
+    m->n_species = config->species.n;
+    for (int k = 0; k < m->n_species; k++) {
+        TSR_TRY(read_one_species(config, k, log, m, err));
+        is_whole |= !m->species[k].mix.is_part;
+    }
+    if (m->n_species > 0 && !is_whole)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "species: none has all chains of structure.file, so "
+                        "that some never scatter; leave them out of the file");
+    return TSR_OK;
+}
+
 tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err)
 {
     tsr_model_atoms_free(molecule->model);
@@ -950,6 +1065,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     TSR_TRY(read_file(config, log, m, err));
     TSR_TRY(read_starts(config, log, m, err));
     TSR_TRY(place_chains(config, log, m, err));
+    TSR_TRY(read_species(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
     if (c->frozen) /* nothing moves, so overlaps cannot change */
@@ -977,5 +1093,6 @@ void tsr_molecule_clear(tsr_molecule *molecule)
     tsr_prior_free(m->prior);
     tsr_conformation_free(m->first);
     tsr_topology_free(m->topology);
+    tsr_pool_clear(&m->pool);
     *m = (tsr_molecule){.file = NULL};
 }

@@ -7,6 +7,7 @@
 #define TSR_POSTERIOR_MOLECULE_H
 
 #include "core/log.h"
+#include "likelihood/likelihood.h"
 #include "molecule/guest.h"
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
@@ -38,6 +39,14 @@ void tsr_tables_clear(tsr_tables *tables);
 
 /* ---- the molecule ---- */
 
+/* A species: the chains of the molecule that form one particle. */
+typedef struct {
+    int *absent;     /* [n_body] 1: the body is not in the particle */
+    int n_chain;     /* number of its chains */
+    tsr_species mix; /* name borrowed from the configuration; kd_range is that
+                        of the configuration */
+} tsr_molecule_species;
+
 /* The molecule of a run. */
 typedef struct {
     const tsr_tables *tables; /* borrowed */
@@ -59,6 +68,9 @@ typedef struct {
     double d_max_first_ang; /* largest distance within any starting
                                conformation */
     double d_bound_ang;     /* P(X) is 0 if a distance exceeds this */
+    tsr_pool pool;          /* owns `species` */
+    int n_species;          /* 0: the whole molecule is the only species */
+    tsr_molecule_species *species;
 } tsr_molecule;
 
 /* Seed of the random numbers by which a model is made: the relaxed start, and
@@ -80,6 +92,14 @@ void tsr_molecule_clear(tsr_molecule *molecule);
 /* Updates `model` after the first conformation has moved. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err);
+
+/* Mass of the hydrogens of an amino acid, which masses of bodies leave out,
+ * Da. */
+double tsr_amino_hydrogen_mass(tsr_amino amino);
+
+/* Mass of the bodies, Da, with the hydrogens of amino acids. absent [n_body]:
+ * bodies to leave out; NULL: none. */
+double tsr_topology_mass(const tsr_topology *topology, const int *absent);
 
 /* Does any data term depend on the molecule's position and orientation in
  * space? */

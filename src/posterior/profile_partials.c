@@ -328,7 +328,7 @@ static tsr_status expose_bodies(const tsr_profile_maker *m,
     tsr_atom_curves *atoms = NULL;
     tsr_status status = tsr_atom_curves_try(molecule, m->log, &atoms, err);
     TSR_THEN(status, tsr_atom_curves_expose(atoms, molecule, molecule->first,
-                                            exposure, err));
+                                            NULL, exposure, err));
     tsr_atom_curves_free(atoms);
     return status;
 }
@@ -389,24 +389,11 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
     return TSR_OK;
 }
 
-/* The masses of bodies leave hydrogens out. */
-static double hydrogen_mass(tsr_amino amino)
-{
-    const tsr_amino_info *info = &tsr_amino_table[amino];
-    int n = 0;
-    for (int k = 0; k < info->n_atom; k++)
-        n += info->atom[k].n_hydrogen;
-    return n * tsr_atom_mass(1);
-}
-
 /* Mass with hydrogens. Those of nucleotides are included in the guests. */
 static double total_mass(const tsr_topology *t)
 {
-    double mass = t->total_mass;
-    mass += t->guests != NULL ? t->guests->hydrogen_mass : 0.0;
-    for (int r = 0; r < t->n_residue - t->n_link; r++)
-        mass += hydrogen_mass(t->residue[r].amino);
-    return mass;
+    return tsr_topology_mass(t, NULL) +
+           (t->guests != NULL ? t->guests->hydrogen_mass : 0.0);
 }
 
 static tsr_status profile_of_bodies(tsr_profile_maker *m,
@@ -500,7 +487,7 @@ tsr_status tsr_bodies_of_residues(tsr_profile_maker *maker, int n_residue,
                             "acids",
                             r, residue[r]);
         const int n_own = tsr_body_types(table->model, (tsr_amino)amino, of);
-        b->mass += hydrogen_mass((tsr_amino)amino);
+        b->mass += tsr_amino_hydrogen_mass((tsr_amino)amino);
         for (int k = 0; k < n_own; k++, n++) {
             b->mass += tsr_body_mass(table->model, of[k]);
             if (n < n_body) {

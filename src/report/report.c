@@ -220,20 +220,22 @@ static void write_populations(const tsr_report *r)
             continue;
         begin_row(r, k == 1 ? "Populations" : "");
         fprintf(out, "state %d: ", k);
-        for (int i = 0; s->is_series && i < s->n; i += s->n - 1)
+        const int is_series = s->is_series && !s->is_species;
+        for (int i = 0; is_series && i < s->n; i += s->n - 1)
             fprintf(out, "<b>%.0f&nbsp;%%</b> at %s%s",
                     100.0 * s->quantile[(k - 1) * s->n + i][2], s->label[i],
                     i == 0            ? " to "
                     : s->unit != NULL ? "&nbsp;"
                                       : "");
-        if (s->is_series)
+        if (is_series)
             fputs(s->unit != NULL ? tsr_page_escape(r->page, s->unit) : "",
                   out);
         else
             fprintf(out, "<b>%.0f [%.0f, %.0f]&nbsp;%%</b>%s",
                     100.0 * item->value.mean, 100.0 * item->value.q5,
                     100.0 * item->value.q95,
-                    s->n > 0 ? ", mean over the samples" : "");
+                    s->n > 0 && !s->is_species ? ", mean over the samples"
+                                               : "");
         fputs("</td></tr>\n", out);
     }
 }

@@ -18,7 +18,8 @@
  * background, noise, contrast, directions of poses) are nuisance parameters. */
 static int is_main(const tsr_summary_item *item)
 {
-    static const char *const begins[] = {"rg", "d_max", "chi2", "weight"};
+    static const char *const begins[] = {"rg",     "d_max",    "chi2",
+                                         "weight", "fraction", "kd"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (strncmp(item->name, begins[i], strlen(begins[i])) == 0)
             return 1;
@@ -143,9 +144,7 @@ static void add_state(tsr_figure *f, const tsr_series *s, int state,
                       const double *x)
 {
     const char *colour = tsr_report_chain_colour(state);
-    char label[32];
     double *y[TSR_SERIES_QUANTILES] = {NULL};
-    snprintf(label, sizeof label, "state %d", state + 1);
     for (int q = 0; q < TSR_SERIES_QUANTILES; q++) {
         tsr_pool_array(&f->pool, y[q], s->n);
         for (int i = 0; i < s->n && y[q] != NULL; i++)
@@ -159,7 +158,8 @@ static void add_state(tsr_figure *f, const tsr_series *s, int state,
     if (s->is_series)
         tsr_figure_layer(f, TSR_LAYER_LINE, NULL, colour, s->n, x, y[2], NULL)
             ->opacity = 0.4;
-    tsr_figure_layer(f, TSR_LAYER_POINTS, label, colour, s->n, x, y[2], NULL);
+    tsr_figure_layer(f, TSR_LAYER_POINTS, s->name[state], colour, s->n, x, y[2],
+                     NULL);
 }
 
 static tsr_status series_figure(tsr_report *r, const tsr_series *s,
@@ -172,12 +172,16 @@ static tsr_status series_figure(tsr_report *r, const tsr_series *s,
              s->is_series && s->unit != NULL ? s->unit : "",
              s->is_series && s->unit != NULL ? ")" : "");
     tsr_figure f = tsr_figure_new(
-        "populations", "populations of the states in each sample", title, 700);
+        "populations",
+        s->is_species ? "mass fractions of the species in each sample"
+                      : "populations of the states in each sample",
+        title, 700);
     double *x = tsr_pool_new(&f.pool, (size_t)s->n, sizeof *x);
     for (int i = 0; i < s->n && x != NULL; i++)
         x[i] = s->is_series ? s->at[i] : i + 1.0;
     f.is_count = !s->is_series;
-    tsr_panel *panel = tsr_figure_panel(&f, "population", 0, 260);
+    tsr_panel *panel = tsr_figure_panel(
+        &f, s->is_species ? "mass fraction" : "population", 0, 260);
     panel->y0 = 0.0;
     panel->y1 = 1.0;
     for (int k = 0; k < s->n_state; k++)
@@ -193,23 +197,33 @@ tsr_status tsr_report_series(tsr_report *report, tsr_err *err)
     if (s->n == 0)
         return TSR_OK;
     tsr_page_section(r->page, "populations", "Populations");
-    tsr_page_words(r->page, "The samples share their states; each has its own "
-                            "populations of them. Points: medians; lines: "
-                            "central 68 and, pale, 95&nbsp;%% of the draws.");
+    tsr_page_words(
+        r->page,
+        "The samples share their %s. Points: medians; lines: central "
+        "68 and, pale, 95&nbsp;%% of the draws.",
+        s->is_species ? "structure; each has its own mass fractions "
+                        "of the species"
+                      : "states; each has its own populations of "
+                        "them");
     TSR_TRY(series_figure(r, s, err));
     tsr_page_table(r->page, "tight",
-                   "\tsample\tstate\t2.5&nbsp;%\t16&nbsp;%\tmedian\t"
-                   "84&nbsp;%\t97.5&nbsp;%");
+                   s->is_species
+                       ? "\tsample\tspecies\t2.5&nbsp;%\t16&nbsp;%\tmedian\t"
+                         "84&nbsp;%\t97.5&nbsp;%"
+                       : "\tsample\tstate\t2.5&nbsp;%\t16&nbsp;%\tmedian\t"
+                         "84&nbsp;%\t97.5&nbsp;%");
     for (int i = 0; i < s->n * s->n_state; i++) {
         const int sample = i / s->n_state, state = i % s->n_state;
         const double *q = s->quantile[state * s->n + sample];
-        tsr_page_row(r->page, "%d\t%s%s%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f",
-                     sample + 1, tsr_page_escape(r->page, s->label[sample]),
-                     s->is_series && s->unit != NULL ? " " : "",
-                     s->is_series && s->unit != NULL
-                         ? tsr_page_escape(r->page, s->unit)
-                         : "",
-                     state + 1, q[0], q[1], q[2], q[3], q[4]);
+        tsr_page_row(
+            r->page, "%d\t%s%s%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f", sample + 1,
+            tsr_page_escape(r->page, s->label[sample]),
+            s->is_series && s->unit != NULL ? " " : "",
+            s->is_series && s->unit != NULL ? tsr_page_escape(r->page, s->unit)
+                                            : "",
+            tsr_page_escape(r->page, s->is_species ? s->name[state]
+                                                   : s->name[state] + 6),
+            q[0], q[1], q[2], q[3], q[4]);
     }
     tsr_page_table_end(r->page);
     return TSR_OK;

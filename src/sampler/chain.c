@@ -800,7 +800,7 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
     c->trial.mixture = -1;
     if (c->coupled.index >= 0)
         c->trial.theta[c->coupled.index] = c->coupled.value;
-    if (c->n_state > 1)
+    if (c->n_state > 1 || c->parameters->n_mixture > 1)
         mean_profile(c, c->moved_state, partial, &c->trial);
     else if (bytes > 0)
         memcpy(c->trial.partial, partial, bytes);

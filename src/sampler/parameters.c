@@ -72,6 +72,24 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
                                  .name = "scale and background"});
 }
 
+/* Adds a block for each dissociation constant of the species, or for their mass
+ * fractions in each sample. */
+static void add_mixing_blocks(tsr_parameters *p, const tsr_likelihood *l)
+{
+    const int first = l == NULL ? 0 : l->n_parameter - l->n_mixing;
+    for (int i = 0, n = 1; l != NULL && i < l->n_mixing; i += n) {
+        const tsr_parameter *q = &l->mixing[i];
+        n = q->step == TSR_STEP_PAIR ? l->n_species : 1;
+        if (q->step != TSR_STEP_NONE)
+            add_block(p, (tsr_block){.term = -1,
+                                     .mixture =
+                                         n > 1 && l->n_mixture > 1 ? i / n : -1,
+                                     .first = first + i,
+                                     .n = n,
+                                     .name = q->name});
+    }
+}
+
 static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
 {
     for (int m = 0; m < p->n_mixture; m++)
@@ -81,6 +99,7 @@ static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
                                      .first = p->weight + m * p->n_state,
                                      .n = p->n_state,
                                      .name = "weights"});
+    add_mixing_blocks(p, l);
     for (int i = 0; p->contrast >= 0 && i < TSR_N_CONTRAST; i++)
         if (p->table[p->contrast + i].infer)
             add_block(p, (tsr_block){.term = -1,
@@ -116,6 +135,8 @@ tsr_parameters *tsr_parameters_new(tsr_pool *pool,
     for (int d = 0; l != NULL && d < l->n_term; d++)
         for (int i = 0; i < l->term[d]->n_parameter; i++)
             p->table[p->n++] = l->term[d]->parameter[i];
+    for (int i = 0; l != NULL && i < l->n_mixing; i++)
+        p->table[p->n++] = l->mixing[i];
     if (contrast != NULL) {
         p->contrast = p->n;
         for (int i = 0; i < TSR_N_CONTRAST; i++)
@@ -199,13 +220,13 @@ static void propose_along_axis(const tsr_parameters *p, int block,
                tsr_parameter_log_prior(&pair[i], was[i]);
 }
 
-/* Redistributes the weight of two states: a normal step of log(x / (1 - x)),
- * where x is the share of the first. The Jacobian of this coordinate adds log(x
- * (1 - x)) at the new x less that at the old x to *to. */
+/* Redistributes the weight of two states or species: a normal step of log(x /
+ * (1 - x)), where x is the share of the first. The Jacobian of this coordinate
+ * adds log(x (1 - x)) at the new x less that at the old x to *to. */
 static int propose_weights(const tsr_parameters *p, int block, double *theta,
                            gsl_rng *rng, double *to)
 {
-    const unsigned long n = (unsigned long)p->n_state;
+    const unsigned long n = (unsigned long)p->block[block].n;
     int a = (int)gsl_rng_uniform_int(rng, n);
     int b = (int)gsl_rng_uniform_int(rng, n - 1);
     b += b >= a;

@@ -2,7 +2,8 @@
  * them.
  *
  * The table (core/parameter.h) lists the parameters of every likelihood term,
- * then c1 and c2, then the weights of the states in every mixture. A block is a
+ * then those of the equilibrium of species, c1 and c2, and the weights of the
+ * states in every mixture. A block is a
  * set of parameters that are proposed together: one parameter of a noise model,
  * one direction in the plane of c1 and c2, all weights of a mixture (a step
  * redistributes two of them), or scale with background. A step on a block never

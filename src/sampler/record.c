@@ -238,6 +238,41 @@ static tsr_status add_curve_weights(const tsr_target *t, tsr_columns *columns,
     return TSR_OK;
 }
 
+/* Mass fraction of species c->state in every mixture. */
+static void get_fraction(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    double fraction[TSR_MAX_SPECIES];
+    for (int m = 0; m < c->axis.n; m++) {
+        tsr_likelihood_fractions(d->target->likelihood, d->view->point->theta,
+                                 m, fraction);
+        value[m] = fraction[c->state];
+    }
+}
+
+/* Adds fraction_1, ...: the mass fractions of the species, in several samples
+ * along their axis. */
+static tsr_status add_fractions(const tsr_target *t, tsr_columns *columns,
+                                tsr_err *err)
+{
+    const tsr_likelihood *l = t->likelihood;
+    tsr_column_axis axis = no_axis;
+    if (l != NULL && l->n_species > 0 && l->n_mixture > 1)
+        TSR_TRY(make_curve_axis(l, columns->pool, &axis, err));
+    for (int k = 0; l != NULL && k < l->n_species; k++) {
+        tsr_column c = {.group = TSR_TRACE_POSTERIOR,
+                        .axis = axis,
+                        .state = k,
+                        .get = get_fraction};
+        snprintf(c.dim, sizeof c.dim, "%s", axis.n > 1 ? "curve" : "");
+        snprintf(c.name, sizeof c.name, "fraction_%d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc, "mass fraction of species %s%s",
+                 l->species[k].name,
+                 axis.n > 1 ? " in the sample of each curve" : "");
+        TSR_TRY(columns_add(columns, c, err));
+    }
+    return TSR_OK;
+}
+
 /* Adds the columns rg_1, weight_1, ... of an ensemble, whose states are sorted
  * by Rg. */
 static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
@@ -414,6 +449,7 @@ static tsr_status add_chain_columns(const tsr_target *target,
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
                            own[k].doc, own[k].index, own[k].get, err));
     TSR_TRY(add_states(target, columns, err));
+    TSR_TRY(add_fractions(target, columns, err));
     if (!target->is_frozen)
         TSR_TRY(add_shapes(target, columns, err));
     for (int k = 0; k < TSR_N_TERM; k++)
@@ -557,7 +593,8 @@ static void get_parameter(const tsr_column *c, const tsr_draw *d, double *value)
 }
 
 /* Adds columns of the inferred parameters before the weights in the table. The
- * weights of the states are columns of the chain. */
+ * weights of the states and the fractions of the species have columns of their
+ * own. */
 static tsr_status add_parameter_columns(const tsr_target *target,
                                         const tsr_parameters *parameters,
                                         tsr_columns *columns, tsr_err *err)
@@ -572,7 +609,7 @@ static tsr_status add_parameter_columns(const tsr_target *target,
                 i < l->term[d]->first + l->term[d]->n_parameter)
                 tsr_term_variable(l->term[d]->type, l->term[d]->ordinal,
                                   p->name, sizeof name, name);
-        if (p->infer)
+        if (p->infer && p->shape != TSR_PRIOR_SIMPLEX)
             TSR_TRY(add_scalar(columns, TSR_TRACE_POSTERIOR, name, p->unit,
                                p->doc, i, get_parameter, err));
     }

@@ -39,12 +39,23 @@ tsr_status tsr_scattering_spec(const tsr_scattering *s,
                                        pool, out, err);
     int *type = tsr_pool_new(pool, (size_t)n, sizeof *type);
     TSR_TRY(tsr_allocated(type, err));
+    const tsr_form_factor_table *table =
+        s->component != NULL ? s->component : s->plain;
+    tsr_form_factor_table *extended = NULL; /* by a type of zeros */
+    if (s->absent != NULL)
+        table = extended = tsr_form_factor_extend(table, 1);
+    TSR_TRY(tsr_allocated(table, err));
     for (int b = 0; b < n; b++)
-        type[b] = topology->body[b].type;
-    if (s->component == NULL)
-        return plain_spec(s->plain, n, type, n_q, dq_inv_ang, pool, out, err);
-    TSR_TRY(tsr_coarse_spec_of(s->component, n, type, s->exposure, n_q,
-                               dq_inv_ang, pool, out, err));
+        type[b] = s->absent != NULL && s->absent[b] ? table->n_type - 1
+                                                    : topology->body[b].type;
+    const tsr_status status =
+        s->component == NULL
+            ? plain_spec(table, n, type, n_q, dq_inv_ang, pool, out, err)
+            : tsr_coarse_spec_of(table, n, type, s->exposure, n_q, dq_inv_ang,
+                                 pool, out, err);
+    tsr_form_factor_free(extended);
+    if (status != TSR_OK || s->component == NULL)
+        return status;
     out->spec.n_comp =
         tsr_factors_fold(s->contrast, out->radius_ang, out->spec.n_type, n_q,
                          dq_inv_ang, out->form_factor);

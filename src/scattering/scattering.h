@@ -15,6 +15,10 @@ typedef struct {
     const double *exposure;                 /* [n_body] exposures for
                                                `component`, the same for all
                                                conformations */
+    const int *absent;                      /* [n_body] 1: the body does not
+                                               scatter, as that of another
+                                               species. NULL: all scatter.
+                                               Neutrons: NULL */
     const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */
     const tsr_parameter *run_contrast;      /* [TSR_N_CONTRAST] as the run
                                                infers them, if that differs:

@@ -85,8 +85,8 @@ TEST(freezing_costs_little)
             tsr_chain_view view;
             tsr_chain_view_get(tsr_sampler_chain(sampler, c), &view);
             const tsr_conformation *x = view.state[d % view.n_state];
-            OK(tsr_atom_curves_expose(s.data.atoms, &s.molecule, x, exposure,
-                                      &err));
+            OK(tsr_atom_curves_expose(s.data.atoms, &s.molecule, x, NULL,
+                                      exposure, &err));
             partials(&s, x, exposure, own);
             partials(&s, x, s.data.exposure, frozen);
             for (int i = 0; i < 2; i++) {

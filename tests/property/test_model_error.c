@@ -149,8 +149,8 @@ TEST(others_are_nearer)
         tsr_chain_view_get(chain, &view);
         bodies_profile(&x, view.conformation, contrast, own);
         bodies_profile(&raw, view.conformation, contrast, plain);
-        OK(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
-                                   &radius, &err));
+        OK(tsr_atom_curves_partial(curves, view.conformation, NULL, NULL, 0.0,
+                                   six, &radius, &err));
         for (size_t k = 1; k < n_q - 2; k++) {
             const double atoms =
                 tsr_component_intensity(six + k, n_q, 1.0, 1.0);

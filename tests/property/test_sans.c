@@ -311,8 +311,9 @@ TEST(what_stays_is_exact)
         const double rho =
             tsr_neutron_solvent(term->neutron->d2o) / tsr_neutron_solvent(1.0);
         const double c[3] = {1.0, 0.0, value[TSR_C2] * rho};
-        OK(tsr_atom_curves_partial(curves, x.s.molecule.first, term->neutron,
-                                   term->neutron->d2o, six, NULL, &err));
+        OK(tsr_atom_curves_partial(curves, x.s.molecule.first, NULL,
+                                   term->neutron, term->neutron->d2o, six, NULL,
+                                   &err));
         tsr_likelihood_profile(l, term->view, partial, value, profile);
         for (int k = 0; k < l->grid.n_q; k++) {
             const double exact =
