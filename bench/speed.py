@@ -103,15 +103,19 @@ def main():
     a = p.parse_args()
     commit = a.commit or output("git", "describe", "--always", "--dirty").strip()
     result = json.loads(output(a.tessera, "bench", "--json", "--device", a.device))
-    device, cores = result["device"], a.threads or len(os.sched_getaffinity(0))
-    name = f"{device}, {cores} processor cores"
+    cores = a.threads or len(os.sched_getaffinity(0))
+    name = f"{result['device']}, {cores} processor cores"
     begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
     block = [begin, f"## {name}", "",
              f"{result['platform']}, driver {result['driver']}; "
              f"{datetime.date.today()}, commit {commit}.",
-             *curves(a), *runs(a), "",
-             "One profile of the engine, µs, in batches of 1 / 8 / 64 (bound):",
-             *engine(result), end]
+             "", "One profile of the engine, µs, in batches of 1 / 8 / 64 (bound):",
+             *engine(result)]
+    print(*block, sep="\n", flush=True)
+    for part in curves, runs:
+        block += part(a)
+        print(*block[-8:], sep="\n", flush=True)
+    block.append(end)
     with open(a.file, encoding="utf-8") as file:
         text = file.read()
     head, _, rest = text.partition(begin)
