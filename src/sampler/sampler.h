@@ -339,8 +339,13 @@ typedef struct {
                         proposal; -1: the engine is not needed */
     double *profile; /* [n_replica][n_profile] the engine's results, in the
                         order of `request` */
-    int audited; /* index of the replica whose proposal is compared with a sum
-                    in double precision next; -1: no replica */
+    void *workspace[TSR_N_MOVE]; /* jobs of the replicas for a move with a
+                                    launch; NULL for other moves */
+    int launched; /* number of the move whose launch runs; -1: no launch */
+    long n_step;  /* steps completed in this call */
+    int is_done;  /* 1: all steps of this call are completed, or it stops */
+    int audited;  /* index of the replica whose proposal is compared with a sum
+                     in double precision next; -1: no replica */
     int audit_after; /* steps until this comparison */
 } tsr_half;
 
@@ -350,10 +355,8 @@ typedef struct {
     pthread_t thread;
     int started;
     tsr_half half[2];
-    void *workspace[TSR_N_MOVE]; /* jobs of both halves for a move with a
-                                    launch; NULL for other moves */
-    int n_done;                  /* draws completed in this call */
-    long n_step;                 /* steps completed in this call */
+    int n_done;  /* draws that both halves have completed in this call */
+    long n_step; /* steps that both halves have completed in this call */
     tsr_status status;
     tsr_err err;
     atomic_long step;  /* progress of this call (tsr_progress) */

@@ -221,11 +221,17 @@ static tsr_status write_job(void *workspace, int job, const void *state,
         c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
 }
 
-static tsr_status run(void *workspace, int n_job, tsr_err *err)
+static tsr_status start(void *workspace, int n_job, tsr_err *err)
 {
     tsr_surrogate_walker *w = workspace;
     w->call.n_job = n_job;
-    return w->engine->walk(w, err);
+    return w->engine->start(w, err);
+}
+
+static tsr_status wait_for(void *workspace, tsr_err *err)
+{
+    tsr_surrogate_walker *w = workspace;
+    return w->engine->wait != NULL ? w->engine->wait(w, err) : TSR_OK;
 }
 
 /* The result of a job. */
@@ -349,12 +355,12 @@ static double relative_cost(const void *launcher, const tsr_topology *topology)
 }
 
 /* Launchers are tsr_surrogate_engine, workspaces tsr_surrogate_walker. */
-#define LAUNCH                                                                 \
-    .state_owner = &tsr_move_surrogate, .extend_state = extend_state,          \
-    .launcher_free = tsr_surrogate_engine_free,                                \
-    .workspace_new = tsr_surrogate_walker_new,                                 \
-    .workspace_free = tsr_surrogate_walker_free, .job = write_job, .run = run, \
-    .result = read_result
+#define LAUNCH                                                        \
+    .state_owner = &tsr_move_surrogate, .extend_state = extend_state, \
+    .launcher_free = tsr_surrogate_engine_free,                       \
+    .workspace_new = tsr_surrogate_walker_new,                        \
+    .workspace_free = tsr_surrogate_walker_free, .job = write_job,    \
+    .start = start, .wait = wait_for, .result = read_result
 
 static const tsr_move_launch walks = {LAUNCH, .turns_many_torsions = 1,
                                       .cost = relative_cost,
