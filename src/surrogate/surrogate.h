@@ -196,8 +196,7 @@ struct tsr_surrogate_engine {
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
-    double relative_cost; /* factor by which walks are made less often than
-                             their weight says; below 1 counts as 1 */
+    int is_on_gpu;                  /* 1: walks cost the host little */
 };
 
 /* Holds max_jobs jobs. The caller fills `call` and reads the results. */
@@ -266,14 +265,15 @@ enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
 /* Options of the move `surrogate`. */
 typedef struct {
     double weight;
-    int on;        /* TSR_SURROGATE_ON_AUTO, _GPU or _ALL */
-    long steps;    /* largest number of steps in a walk */
-    double target; /* acceptance probability of walks aimed at */
+    int on;                   /* TSR_SURROGATE_ON_AUTO, _GPU or _ALL */
+    tsr_number_or_word steps; /* auto, or largest number of steps in a walk */
+    double target;            /* acceptance probability of walks aimed at */
 } tsr_surrogate_options;
 
 /* A chain's state of tsr_move_surrogate: what both moves have learnt. */
 typedef struct {
     tsr_surrogate_options options;
+    double most_steps; /* largest number of steps in a walk */
     int n_width, n_ratio, n_linker;
     double log_steps;  /* log of the number of steps in a walk */
     long n_learnt;     /* walks from which log_steps and ratio were learnt */

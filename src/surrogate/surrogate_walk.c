@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work-items of a work-group. On an H200 a launch of a hundred walks took 10 %
- * less time with 512 than with 256 in `lar`, and 21 % less in the ligase. */
-enum { LANES = 512, LANES_CPU = 1 };
+/* Work-items of a work-group. With 128 registers each, 128 work-items leave
+ * room on a multiprocessor of an H200 for two walks and the engine's kernels
+ * beside them. More work-items make a walk shorter (100 steps of `lar` take 2.2
+ * ms with 128, 1.7 with 512), but fewer walks fill the device, and the engine
+ * waits. */
+enum { LANES = 128, LANES_CPU = 1 };
 
 static size_t lanes_of(const tsr_device_info *device)
 {

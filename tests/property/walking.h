@@ -23,9 +23,10 @@ typedef struct {
 /* Of a walk, at most. */
 static inline void set_steps(posterior_sample *s, long steps)
 {
+    const tsr_number_or_word number = {-1, (double)steps};
     memcpy(s->option[TSR_MOVE_surrogate] +
                offsetof(tsr_surrogate_options, steps),
-           &steps, sizeof steps);
+           &number, sizeof number);
 }
 
 /* Torsions that walks turn belong to them alone, nearly; angles and side chains
@@ -75,6 +76,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
     assert_non_null(launcher);
     own_tsr_surrogate_engine(launcher);
     launcher->surrogate = w->surrogate;
+    launcher->is_on_gpu = 1;
     s->share.launcher[kind] = launcher;
 }
 
