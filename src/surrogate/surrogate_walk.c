@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Work-items of a work-group. With 128 registers each, 128 work-items leave
  * room on a multiprocessor of an H200 for two walks and the engine's kernels
@@ -142,6 +143,23 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
     return copy_all_jobs(e, first, 1, err);
 }
 
+/* Sleeps until the commands of the queue are complete, or one has failed. Some
+ * drivers (NVIDIA's) occupy a processor in clFinish, which the threads of the
+ * sampler need. */
+static void sleep_until_done(const walk_engine *e)
+{
+    const struct timespec nap = {.tv_nsec = 20000};
+    cl_event done = NULL;
+    cl_int state = CL_QUEUED;
+    if (clEnqueueMarkerWithWaitList(e->queue, 0, NULL, &done) == CL_SUCCESS &&
+        clFlush(e->queue) == CL_SUCCESS)
+        while (clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof state, &state, NULL) == CL_SUCCESS &&
+               state > CL_COMPLETE)
+            nanosleep(&nap, NULL);
+    tsr_cl_release_event(&done);
+}
+
 /* Runs the jobs of all walkers in a queue. On return the device no longer uses
  * their memory, even after an error. */
 static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
@@ -153,6 +171,7 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
         return TSR_OK;
     TSR_TRY(grow_buffers(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
+    sleep_until_done(e);
     const cl_int code = clFinish(e->queue);
     TSR_THEN(status, tsr_cl_status(err, e->cl.device, "clFinish", code));
     return status;
