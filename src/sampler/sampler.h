@@ -3,9 +3,9 @@
  * Each worker thread runs chains of one engine, in two halves: while the device
  * evaluates the proposals of one half, the host decides and proposes for the
  * other. While a launch (moves/move.h) of one half runs, the host makes the
- * steps of the other up to its next launch, so that the halves may be some steps
- * apart. The draws of a chain depend on seed, configuration and kind of device,
- * not on the number of threads or devices.
+ * steps of the other up to its next launch, so that the halves may be some
+ * steps apart. The draws of a chain depend on seed, configuration and kind of
+ * device, not on the number of threads or devices.
  *
  * With several temperatures a chain is a ladder of replicas (ladder.h), all in
  * one half. The replica at temperature 1 is stored, or the all-atom chain above
@@ -91,10 +91,10 @@ typedef struct {
  * a system is cheap if a launch has many, so with data and enough memory the
  * ladder reaches the prior. There are so many chains that each half of a thread
  * submits at least 64 systems at a time, if memory allows. With walks by a
- * surrogate, one launch holds half of the walks of all threads, and 512 replicas
- * suffice. If the number of draws is auto, the run ends when the chains have
- * converged, or at a largest number of draws, which bounds the size of the
- * files.
+ * surrogate, one launch holds half of the walks of all threads, and 512
+ * replicas suffice. If the number of draws is auto, the run ends when the
+ * chains have converged, or at a largest number of draws, which bounds the size
+ * of the files.
  *
  * With data, chains start from the prior if the ladder reaches the prior, or if
  * there are enough replicas for a population (TSR_POPULATION_LEAST) and the
