@@ -52,7 +52,8 @@ typedef struct tsr_move_type tsr_move_type;
  * a device for example. All chains make such a proposal at the same steps of
  * the run, once in a period that follows from weight and cost. A launcher
  * belongs to one engine (sampler/chain.h) and makes one workspace for each
- * thread. A workspace runs one job for each chain of its thread. */
+ * half of a thread's chains. A workspace runs one job for each of these
+ * chains. */
 typedef struct {
     const tsr_move_type
         *state_owner; /* the move whose state holds what this move learns */
@@ -80,8 +81,10 @@ typedef struct {
     tsr_status (*job)(void *workspace, int job, const void *state,
                       const tsr_move_context *context, const uint32_t key[2],
                       tsr_err *err);
-    /* Runs jobs 0..n_job-1 of a workspace. */
-    tsr_status (*run)(void *workspace, int n_job, tsr_err *err);
+    /* Starts jobs 0..n_job-1 of a workspace; wait returns once their results
+     * are complete. */
+    tsr_status (*start)(void *workspace, int n_job, tsr_err *err);
+    tsr_status (*wait)(void *workspace, tsr_err *err);
 
     /* Reads the end of a job: fills `proposed` and `proposal` as `propose` of
      * other moves does, and *along if a parameter was proposed (index -1 on

@@ -1,6 +1,7 @@
 /* Many chains on several threads: the steps of each thread, the construction of
  * a sampler, and the functions that advance the chains, recompute their
  * profiles, and return times and counts. */
+#define _GNU_SOURCE /* for sbrk and madvise */
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
@@ -9,6 +10,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#include <unistd.h>
 
 /* Adds the time since the last call to one part of the worker's times. */
 static void add_time(tsr_worker *w, double *part)
@@ -20,61 +25,49 @@ static void add_time(tsr_worker *w, double *part)
 
 /* ---- a step of a half ---- */
 
-/* The number of the move with a launch that all replicas make at a step of the
- * run; -1: each replica makes a move of its own choice. */
-static int launch_at(const tsr_worker *w, long step)
-{
-    const tsr_half *h = &w->half[0];
-    return h->n_replica > 0 ? tsr_chain_launch_at(h->chain[0], step) : -1;
-}
-
-/* Adds the jobs of both halves to one workspace and runs them; the launcher
- * joins the jobs of all threads that wait. */
-static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
+/* Writes a job for each replica, and starts the launch of a move. */
+static tsr_status half_launch(tsr_worker *w, tsr_half *h, int move,
+                              tsr_err *err)
 {
     const tsr_move_launch *launch = tsr_move_registry[move]->launch;
-    int n_job = 0;
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < w->half[k].n_replica; i++, n_job++)
-            TSR_TRY(tsr_chain_launch_begin(w->half[k].chain[i], move,
-                                           w->workspace[move], n_job, err));
+    for (int i = 0; i < h->n_replica; i++)
+        TSR_TRY(tsr_chain_launch_begin(h->chain[i], move, h->workspace[move], i,
+                                       err));
     add_time(w, &w->times.propose);
-    TSR_TRY(launch->run(w->workspace[move], n_job, err));
+    TSR_TRY(launch->start(h->workspace[move], h->n_replica, err));
+    h->launched = move;
     add_time(w, &w->times.walk);
     return TSR_OK;
 }
 
-/* Turns the results of the jobs into proposals of the replicas. */
-static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
-                                  tsr_err *err)
+/* Waits for the results of the launch. */
+static tsr_status half_launch_wait(tsr_worker *w, const tsr_half *h,
+                                   tsr_err *err)
 {
-    const int first = h == &w->half[0] ? 0 : w->half[0].n_replica;
-    for (int i = 0; i < h->n_replica; i++) {
-        int needed = 0;
-        TSR_TRY(tsr_chain_launch_end(h->chain[i], move, w->workspace[move],
-                                     first + i, &h->request[h->n_request],
-                                     &needed, err));
-        h->request_of[i] = needed ? h->n_request++ : -1;
-    }
-    return TSR_OK;
+    const tsr_status status = tsr_move_registry[h->launched]->launch->wait(
+        h->workspace[h->launched], err);
+    add_time(w, &w->times.walk);
+    return status;
 }
 
-/* Makes the proposals of a half and submits them to the engine. move: number of
- * the move with a launch that has just run; -1: each replica chooses its own
- * move. */
-static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
-                               tsr_err *err)
+/* Makes the proposals of a half, from the results of its launch if there is
+ * one, and submits them to the engine. */
+static tsr_status half_propose(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
+    const int move = h->launched;
     tsr_status status = TSR_OK;
     h->n_request = 0;
-    if (move >= 0)
-        TSR_TRY(half_launch_end(w, h, move, err));
-    else
-        for (int i = 0; i < h->n_replica; i++) {
-            int needed =
-                tsr_chain_propose(h->chain[i], &h->request[h->n_request]);
-            h->request_of[i] = needed ? h->n_request++ : -1;
-        }
+    h->launched = -1;
+    for (int i = 0; i < h->n_replica; i++) {
+        tsr_body_proposal *request = &h->request[h->n_request];
+        int needed = 0;
+        if (move >= 0)
+            TSR_TRY(tsr_chain_launch_end(h->chain[i], move, h->workspace[move],
+                                         i, request, &needed, err));
+        else
+            needed = tsr_chain_propose(h->chain[i], request);
+        h->request_of[i] = needed ? h->n_request++ : -1;
+    }
     add_time(w, &w->times.propose);
     if (h->n_request > 0)
         status = tsr_batch_submit(h->batch, h->n_request, h->request, err);
@@ -266,55 +259,76 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
 
 /* ---- workers ---- */
 
-/* A launch serves both halves, so both propose together. */
-static tsr_status worker_propose(tsr_worker *w, int move, tsr_err *err)
+/* Begins the next step: starts the launch that is due, or submits proposals. */
+static tsr_status half_begin(tsr_worker *w, tsr_half *h)
 {
-    if (move >= 0)
-        TSR_TRY(worker_launch(w, move, err));
-    for (int k = 0; k < 2; k++)
-        TSR_TRY(half_propose(w, &w->half[k], move, err));
+    const int move =
+        tsr_chain_launch_at(h->chain[0], w->sampler->n_step + h->n_step);
+    return move >= 0 ? half_launch(w, h, move, &w->err)
+                     : half_propose(w, h, &w->err);
+}
+
+/* Completes the step whose proposals the engine has. */
+static tsr_status half_complete(tsr_worker *w, tsr_half *h)
+{
+    const tsr_sampler *s = w->sampler;
+    TSR_TRY(half_decide(w, h, &w->err));
+    half_exchange_replicas(s, h, s->n_step + ++h->n_step);
+    if (h->n_step % s->thin != 0)
+        return TSR_OK;
+    TSR_TRY(half_exchange_all_atom(w, h, &w->err));
+    half_store(w, h, (int)(h->n_step / s->thin) - 1);
+    return TSR_OK;
+}
+
+/* Advances a half by one step, or, while a launch of the other half runs, until
+ * a launch of its own begins: the device walks with one half while the host
+ * makes the steps of the other. */
+static tsr_status half_advance(tsr_worker *w, tsr_half *h,
+                               const tsr_half *other)
+{
+    const tsr_sampler *s = w->sampler;
+    if (h->launched >= 0) {
+        TSR_TRY(half_launch_wait(w, h, &w->err));
+        h->is_done = tsr_sampler_should_stop(s);
+        if (h->is_done)
+            return TSR_OK;
+        TSR_TRY(half_propose(w, h, &w->err));
+    }
+    do {
+        TSR_TRY(half_complete(w, h));
+        h->is_done =
+            h->n_step == s->n_draw * s->thin || tsr_sampler_should_stop(s);
+        if (!h->is_done)
+            TSR_TRY(half_begin(w, h));
+    } while (!h->is_done && h->launched < 0 && other->launched >= 0);
     return TSR_OK;
 }
 
 static tsr_status worker_run(tsr_worker *w)
 {
-    tsr_sampler *s = w->sampler;
-    long total = s->n_draw * s->thin;
+    const tsr_sampler *s = w->sampler;
+    tsr_half *h = w->half;
     tsr_status status = TSR_OK;
-    w->n_done = 0;
-    w->n_step = 0;
     w->part_start = tsr_clock_s();
     for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
-        status = half_refresh(w, &w->half[k], &w->err);
+        status = half_refresh(w, &h[k], &w->err);
     if (s->refresh)
         return status;
-    for (int k = 0; k < 2; k++)
-        set_betas(s, &w->half[k], anneal_factor(s, s->n_step));
-    TSR_THEN(status, worker_propose(w, launch_at(w, s->n_step), &w->err));
-    for (long step = 1; step <= total && status == TSR_OK; step++) {
-        int last = step == total || tsr_sampler_should_stop(s);
-        const int is_draw = step % s->thin == 0;
-        const int move = launch_at(w, s->n_step + step);
-        for (int k = 0; k < 2 && status == TSR_OK; k++) {
-            tsr_half *h = &w->half[k];
-            status = half_decide(w, h, &w->err);
-            if (status == TSR_OK)
-                half_exchange_replicas(s, h, s->n_step + step);
-            if (status == TSR_OK && is_draw)
-                status = half_exchange_all_atom(w, h, &w->err);
-            if (status == TSR_OK && is_draw)
-                half_store(w, h, (int)(step / s->thin) - 1);
-            if (status == TSR_OK && !last && move < 0)
-                status = half_propose(w, h, move, &w->err);
-        }
-        if (status == TSR_OK && !last && move >= 0)
-            status = worker_propose(w, move, &w->err);
-        w->n_step = step;
-        if (status == TSR_OK && is_draw)
-            w->n_done = (int)(step / s->thin);
-        if (last)
-            break;
+    for (int k = 0; k < 2; k++) {
+        h[k].n_step = h[k].n_replica > 0 ? 0 : s->n_draw * s->thin;
+        h[k].is_done = h[k].n_replica == 0;
+        h[k].launched = -1;
+        set_betas(s, &h[k], anneal_factor(s, s->n_step));
+        if (!h[k].is_done)
+            TSR_THEN(status, half_begin(w, &h[k]));
     }
+    while (status == TSR_OK && !(h[0].is_done && h[1].is_done))
+        for (int k = 0; k < 2 && status == TSR_OK; k++)
+            if (!h[k].is_done)
+                status = half_advance(w, &h[k], &h[1 - k]);
+    w->n_step = h[0].n_step < h[1].n_step ? h[0].n_step : h[1].n_step;
+    w->n_done = (int)(w->n_step / s->thin);
     return status;
 }
 
@@ -414,10 +428,13 @@ void tsr_sampler_free(tsr_sampler *sampler)
             pthread_join(s->worker[w].thread, NULL);
         tsr_batch_free(s->worker[w].half[0].batch);
         tsr_batch_free(s->worker[w].half[1].batch);
-        for (int m = 0; m < TSR_N_MOVE; m++)
-            if (s->worker[w].workspace[m] != NULL)
-                tsr_move_registry[m]->launch->workspace_free(
-                    s->worker[w].workspace[m]);
+        for (int m = 0; m < 2 * TSR_N_MOVE; m++) {
+            void *workspace =
+                s->worker[w].half[m / TSR_N_MOVE].workspace[m % TSR_N_MOVE];
+            if (workspace != NULL)
+                tsr_move_registry[m % TSR_N_MOVE]->launch->workspace_free(
+                    workspace);
+        }
     }
     for (int c = 0; s->chain != NULL && c < s->n_chain * s->n_temp; c++)
         tsr_chain_free(s->chain[c]);
@@ -451,6 +468,11 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
     TSR_TRY(tsr_pool_check(&s->pool, err));
     if (group->engine == NULL || n_chain == 0)
         return TSR_OK;
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        if (group->launcher[m] != NULL)
+            TSR_TRY(tsr_move_registry[m]->launch->workspace_new(
+                group->launcher[m], n_chain * s->n_temp, &h->workspace[m],
+                err));
     return tsr_batch_new(group->engine, n_chain * s->n_temp, &h->batch, err);
 }
 
@@ -472,11 +494,6 @@ static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
             if (status != TSR_OK)
                 return status;
         }
-        for (int m = 0; m < TSR_N_MOVE && n > 0; m++)
-            if (group->launcher[m] != NULL)
-                TSR_TRY(tsr_move_registry[m]->launch->workspace_new(
-                    group->launcher[m], n * s->n_temp, &worker[w].workspace[m],
-                    err));
     }
     for (int i = 0; i < group->n_chain; i++) {
         tsr_half *h = &worker[i % n_worker].half[i / n_worker % 2];
@@ -521,6 +538,23 @@ static tsr_status assign_engines(tsr_sampler *s, int n_engine,
         w += n_worker[e];
     }
     return status;
+}
+
+/* Moves the memory that the heap has gained since it ended at `from` to huge
+ * pages: a step visits some 100 kB of each chain, which takes many entries of
+ * the processor's table of pages. Where the system cannot do so, nothing
+ * changes. */
+static void use_huge_pages(char *from)
+{
+#ifdef __linux__
+    enum { COLLAPSE = 25, PAGE = 1 << 21 }; /* MADV_COLLAPSE, Linux 6.1 */
+    char *first = from + (PAGE - (uintptr_t)from % PAGE) % PAGE;
+    char *end = sbrk(0);
+    if (end - first >= PAGE)
+        (void)madvise(first, (size_t)(end - first) / PAGE * PAGE, COLLAPSE);
+#else
+    (void)from;
+#endif
 }
 
 /* Every engine must have chains, and as many systems as these chains need. */
@@ -570,6 +604,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
               end = tsr_ranks_first(n_chain, tsr_ranks_rank() + 1);
     const tsr_engine_group none = {.n_chain = end - first};
     int n_engine = target->n_engine > 0 ? target->n_engine : 1;
+    char *const heap_end = sbrk(0);
     *out = NULL;
     tsr_status status = check_engines(target, end - first, err);
     if (status != TSR_OK)
@@ -615,6 +650,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
         tsr_sampler_free(s);
         return status;
     }
+    use_huge_pages(heap_end);
     *out = s;
     return TSR_OK;
 }

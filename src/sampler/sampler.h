@@ -2,8 +2,10 @@
  *
  * Each worker thread runs chains of one engine, in two halves: while the device
  * evaluates the proposals of one half, the host decides and proposes for the
- * other. The draws of a chain depend on seed, configuration and kind of device,
- * not on the number of threads or devices.
+ * other. While a launch (moves/move.h) of one half runs, the host makes the
+ * steps of the other up to its next launch, so that the halves may be some
+ * steps apart. The draws of a chain depend on seed, configuration and kind of
+ * device, not on the number of threads or devices.
  *
  * With several temperatures a chain is a ladder of replicas (ladder.h), all in
  * one half. The replica at temperature 1 is stored, or the all-atom chain above
@@ -89,10 +91,10 @@ typedef struct {
  * a system is cheap if a launch has many, so with data and enough memory the
  * ladder reaches the prior. There are so many chains that each half of a thread
  * submits at least 64 systems at a time, if memory allows. With walks by a
- * surrogate, one launch holds the walks of all threads, and 256 replicas
- * suffice. If the number of draws is auto, the run ends when the chains have
- * converged, or at a largest number of draws, which bounds the size of the
- * files.
+ * surrogate, one launch holds half of the walks of all threads, and 512
+ * replicas suffice. If the number of draws is auto, the run ends when the
+ * chains have converged, or at a largest number of draws, which bounds the size
+ * of the files.
  *
  * With data, chains start from the prior if the ladder reaches the prior, or if
  * there are enough replicas for a population (TSR_POPULATION_LEAST) and the
@@ -339,8 +341,13 @@ typedef struct {
                         proposal; -1: the engine is not needed */
     double *profile; /* [n_replica][n_profile] the engine's results, in the
                         order of `request` */
-    int audited; /* index of the replica whose proposal is compared with a sum
-                    in double precision next; -1: no replica */
+    void *workspace[TSR_N_MOVE]; /* jobs of the replicas for a move with a
+                                    launch; NULL for other moves */
+    int launched; /* number of the move whose launch runs; -1: no launch */
+    long n_step;  /* steps completed in this call */
+    int is_done;  /* 1: all steps of this call are completed, or it stops */
+    int audited;  /* index of the replica whose proposal is compared with a sum
+                     in double precision next; -1: no replica */
     int audit_after; /* steps until this comparison */
 } tsr_half;
 
@@ -350,10 +357,8 @@ typedef struct {
     pthread_t thread;
     int started;
     tsr_half half[2];
-    void *workspace[TSR_N_MOVE]; /* jobs of both halves for a move with a
-                                    launch; NULL for other moves */
-    int n_done;                  /* draws completed in this call */
-    long n_step;                 /* steps completed in this call */
+    int n_done;  /* draws that both halves have completed in this call */
+    long n_step; /* steps that both halves have completed in this call */
     tsr_status status;
     tsr_err err;
     atomic_long step;  /* progress of this call (tsr_progress) */

@@ -21,7 +21,7 @@ enum {
     FEW_RUNGS = 6,
     MANY_RUNGS = 16,
     SYSTEMS_PER_HALF = 64,
-    SURROGATE_REPLICAS = 256
+    SURROGATE_REPLICAS = 512
 };
 static const double usual_thin = 10.0, all_atom_thin = 100.0;
 static const double t_max_few = 20.0, t_max_many = 1e6;

@@ -1476,7 +1476,7 @@ tsr_surrogate_engine *tsr_redraw_engine_new(const tsr_surrogate_spec *spec)
         *e = (tsr_surrogate_engine){.spec = spec,
                                     .free = engine_free,
                                     .walker_new = workspace_new,
-                                    .walk = run_jobs,
+                                    .start = run_jobs,
                                     .walker_free = workspace_free};
     return e;
 }

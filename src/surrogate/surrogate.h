@@ -180,21 +180,23 @@ typedef struct tsr_surrogate tsr_surrogate;
 typedef struct tsr_surrogate_walker tsr_surrogate_walker;
 typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 
-/* A device or host that runs jobs. Each thread makes its own walker. walker_new
- * makes a walker for at most max_jobs jobs (errors: TSR_E_DEVICE, TSR_E_NOMEM);
- * walk runs the jobs of the walker's call and writes their results. */
+/* A device or host that runs jobs. Each half of a thread's chains has a walker.
+ * walker_new makes a walker for at most max_jobs jobs (errors: TSR_E_DEVICE,
+ * TSR_E_NOMEM); start begins the jobs of the walker's call, and wait returns
+ * once their results are written. */
 struct tsr_surrogate_engine {
     const tsr_surrogate_spec *spec; /* borrowed */
     void (*free)(tsr_surrogate_engine *engine);
     tsr_status (*walker_new)(tsr_surrogate_engine *engine, int max_jobs,
                              tsr_surrogate_walker **out, tsr_err *err);
-    tsr_status (*walk)(tsr_surrogate_walker *walker, tsr_err *err);
+    tsr_status (*start)(tsr_surrogate_walker *walker, tsr_err *err);
+    tsr_status (*wait)(tsr_surrogate_walker *walker,
+                       tsr_err *err); /* NULL: start does it all */
     void (*walker_free)(tsr_surrogate_walker *walker);
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
-    double relative_cost; /* factor by which walks are made less often than
-                             their weight says; below 1 counts as 1 */
+    int is_on_gpu;                  /* 1: walks cost the host little */
 };
 
 /* Holds max_jobs jobs. The caller fills `call` and reads the results. */
@@ -263,14 +265,15 @@ enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
 /* Options of the move `surrogate`. */
 typedef struct {
     double weight;
-    int on;        /* TSR_SURROGATE_ON_AUTO, _GPU or _ALL */
-    long steps;    /* largest number of steps in a walk */
-    double target; /* acceptance probability of walks aimed at */
+    int on;                   /* TSR_SURROGATE_ON_AUTO, _GPU or _ALL */
+    tsr_number_or_word steps; /* auto, or largest number of steps in a walk */
+    double target;            /* acceptance probability of walks aimed at */
 } tsr_surrogate_options;
 
 /* A chain's state of tsr_move_surrogate: what both moves have learnt. */
 typedef struct {
     tsr_surrogate_options options;
+    double most_steps; /* largest number of steps in a walk */
     int n_width, n_ratio, n_linker;
     double log_steps;  /* log of the number of steps in a walk */
     long n_learnt;     /* walks from which log_steps and ratio were learnt */

@@ -1,4 +1,4 @@
-/* Walks on a device: program, buffers, and a queue that combines the walks of
+/* Walks on a device: program, buffers, and a thread that combines the walks of
  * several threads into one launch. */
 #include "surrogate/surrogate.h"
 
@@ -10,10 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Work-items of a work-group. On an H200 a launch of a hundred walks took 10 %
- * less time with 512 than with 256 in `lar`, and 21 % less in the ligase. */
-enum { LANES = 512, LANES_CPU = 1 };
+/* Work-items of a work-group. With 128 registers each, 128 work-items leave
+ * room on a multiprocessor of an H200 for two walks and the engine's kernels
+ * beside them. More work-items make a walk shorter (100 steps of `lar` take 2.2
+ * ms with 128, 1.7 with 512), but fewer walks fill the device, and the engine
+ * waits. */
+enum { LANES = 128, LANES_CPU = 1 };
 
 static size_t lanes_of(const tsr_device_info *device)
 {
@@ -28,14 +32,11 @@ enum { JOB, KEY, POINT, NEXT_POINT, RESULT, COUNT, N_BUFFER };
 
 typedef struct walker walker;
 
-/* Some devices (NVIDIA's H200) do not run kernels of different queues at the
- * same time. A launch of a hundred walks takes hardly longer than a launch of
- * ten, and some hundred walks fill a device. Jobs that arrive during a launch
- * therefore wait and form the next launch together. A thread that finds the
- * device idle waits until half of all threads have arrived, and then launches
- * all waiting jobs. The other threads continue with ordinary steps meanwhile.
- * No thread waits longer than the latest launch took, because other threads may
- * have ended. */
+/* A launch of a hundred walks takes hardly longer than a launch of ten, and
+ * some hundred walks fill a device. So one thread serves the device: jobs that
+ * arrive during a launch form the next launch together. If the device is idle,
+ * the thread waits until half of all walkers have arrived, but not longer than
+ * the latest launch took, because other walkers may have ended. */
 typedef struct {
     tsr_surrogate_engine base;
     tsr_cl cl, job_buffers; /* permanent objects; buffers of jobs, which are
@@ -49,10 +50,13 @@ typedef struct {
     cl_uint n_common; /* number of arguments common to all walks */
     int capacity;     /* number of jobs that fit the buffers */
 
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    int is_busy, n_walker, n_waiting;
-    double last_s; /* duration of the latest launch */
+    pthread_t thread;
+    int has_thread, quit;
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t arrived, done;
+    int n_walker, n_waiting;
+    double first_s, last_s; /* arrival of the first of those that wait; duration
+                               of the latest launch */
     walker *queue_head;
 } walk_engine;
 
@@ -62,7 +66,7 @@ struct walker {
     walker *next; /* in the queue */
     tsr_cl cl;    /* pinned memory: jobs, keys, points, results, counts */
     int is_done;
-    tsr_status status;
+    tsr_status status; /* of the latest launch, and its message */
     tsr_err err;
 };
 
@@ -139,6 +143,23 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
     return copy_all_jobs(e, first, 1, err);
 }
 
+/* Sleeps until the commands of the queue are complete, or one has failed. Some
+ * drivers (NVIDIA's) occupy a processor in clFinish, which the threads of the
+ * sampler need. */
+static void sleep_until_done(const walk_engine *e)
+{
+    const struct timespec nap = {.tv_nsec = 20000};
+    cl_event done = NULL;
+    cl_int state = CL_QUEUED;
+    if (clEnqueueMarkerWithWaitList(e->queue, 0, NULL, &done) == CL_SUCCESS &&
+        clFlush(e->queue) == CL_SUCCESS)
+        while (clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof state, &state, NULL) == CL_SUCCESS &&
+               state > CL_COMPLETE)
+            nanosleep(&nap, NULL);
+    tsr_cl_release_event(&done);
+}
+
 /* Runs the jobs of all walkers in a queue. On return the device no longer uses
  * their memory, even after an error. */
 static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
@@ -150,6 +171,7 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
         return TSR_OK;
     TSR_TRY(grow_buffers(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
+    sleep_until_done(e);
     const cl_int code = clFinish(e->queue);
     TSR_THEN(status, tsr_cl_status(err, e->cl.device, "clFinish", code));
     return status;
@@ -163,12 +185,10 @@ static void launch_waiting(walk_engine *e)
     walker *first = e->queue_head;
     e->queue_head = NULL;
     e->n_waiting = 0;
-    e->is_busy = 1;
     pthread_mutex_unlock(&e->lock);
     const double began = tsr_clock_s();
     const tsr_status status = launch(e, first, &err);
     pthread_mutex_lock(&e->lock);
-    e->is_busy = 0;
     e->last_s = tsr_clock_s() - began;
     for (walker *w = first; w != NULL; w = w->next) {
         w->is_done = 1;
@@ -178,25 +198,46 @@ static void launch_waiting(walk_engine *e)
     pthread_cond_broadcast(&e->done);
 }
 
-static tsr_status walk(tsr_surrogate_walker *base, tsr_err *err)
+static void *serve(void *engine)
+{
+    walk_engine *e = engine;
+    pthread_mutex_lock(&e->lock);
+    while (!e->quit) {
+        const double left = e->first_s + e->last_s - tsr_clock_s();
+        if (e->n_waiting == 0)
+            pthread_cond_wait(&e->arrived, &e->lock);
+        else if (2 * e->n_waiting < e->n_walker && left > 0.0)
+            tsr_clock_cond_wait(&e->arrived, &e->lock, fmin(left, 1.0));
+        else
+            launch_waiting(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+static tsr_status start(tsr_surrogate_walker *base, tsr_err *err)
+{
+    walker *w = (walker *)base;
+    walk_engine *e = w->engine;
+    (void)err;
+    pthread_mutex_lock(&e->lock);
+    w->is_done = 0;
+    w->next = e->queue_head;
+    e->queue_head = w;
+    if (e->n_waiting++ == 0)
+        e->first_s = tsr_clock_s();
+    pthread_cond_signal(&e->arrived);
+    pthread_mutex_unlock(&e->lock);
+    return TSR_OK;
+}
+
+static tsr_status wait_for(tsr_surrogate_walker *base, tsr_err *err)
 {
     walker *w = (walker *)base;
     walk_engine *e = w->engine;
     pthread_mutex_lock(&e->lock);
-    const double arrived = tsr_clock_s();
-    w->is_done = 0;
-    w->next = e->queue_head;
-    e->queue_head = w;
-    e->n_waiting++;
-    while (!w->is_done) {
-        const double left = arrived + e->last_s - tsr_clock_s();
-        if (e->is_busy)
-            pthread_cond_wait(&e->done, &e->lock);
-        else if (2 * e->n_waiting < e->n_walker && left > 0.0)
-            tsr_clock_cond_wait(&e->done, &e->lock, fmin(left, 1.0));
-        else
-            launch_waiting(e);
-    }
+    while (!w->is_done)
+        pthread_cond_wait(&e->done, &e->lock);
     pthread_mutex_unlock(&e->lock);
     if (w->status != TSR_OK && err != NULL)
         *err = w->err;
@@ -209,6 +250,7 @@ static void walker_free(tsr_surrogate_walker *base)
 {
     walker *w = (walker *)base;
     walk_engine *e = w->engine;
+    (void)wait_for(base, NULL); /* a stop leaves launches that nobody awaits */
     pthread_mutex_lock(&e->lock);
     e->n_walker--;
     pthread_mutex_unlock(&e->lock);
@@ -253,6 +295,7 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int max_jobs,
     e->n_walker++;
     pthread_mutex_unlock(&e->lock);
     w->engine = e;
+    w->is_done = 1;
     w->base = (tsr_surrogate_walker){.engine = base, .layout = e->layout};
     const tsr_status status = make_call(w, (size_t)max_jobs, err);
     if (status != TSR_OK) {
@@ -268,9 +311,16 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int max_jobs,
 static void engine_free(tsr_surrogate_engine *base)
 {
     walk_engine *e = (walk_engine *)base;
+    pthread_mutex_lock(&e->lock);
+    e->quit = 1;
+    pthread_cond_signal(&e->arrived);
+    pthread_mutex_unlock(&e->lock);
+    if (e->has_thread)
+        pthread_join(e->thread, NULL);
     tsr_cl_clear(&e->job_buffers);
     tsr_cl_clear(&e->cl);
     pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->arrived);
     pthread_cond_destroy(&e->done);
     tsr_program_clear(&e->program);
     free(e);
@@ -378,11 +428,13 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     e->base = (tsr_surrogate_engine){.spec = spec,
                                      .free = engine_free,
                                      .walker_new = walker_new,
-                                     .walk = walk,
+                                     .start = start,
+                                     .wait = wait_for,
                                      .walker_free = walker_free};
     e->cl.device = e->job_buffers.device = device;
     pthread_mutex_init(&e->lock, NULL);
-    tsr_clock_cond_init(&e->done);
+    tsr_clock_cond_init(&e->arrived);
+    pthread_cond_init(&e->done, NULL);
     e->layout = tsr_surrogate_layout_of(spec);
     e->lanes = lanes_of(&device->info);
     e->each[JOB] = (size_t)e->layout.size * sizeof(cl_float);
@@ -403,6 +455,10 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
                           (double)bytes / 1024.0);
     TSR_THEN(status, build(e, err));
     TSR_THEN(status, set_common_arguments(e, err));
+    e->has_thread =
+        status == TSR_OK && pthread_create(&e->thread, NULL, serve, e) == 0;
+    if (status == TSR_OK && !e->has_thread)
+        status = tsr_fail(err, TSR_E_INTERNAL, "cannot start a thread");
     if (status != TSR_OK) {
         engine_free(&e->base);
         return status;

@@ -23,9 +23,10 @@ typedef struct {
 /* Of a walk, at most. */
 static inline void set_steps(posterior_sample *s, long steps)
 {
+    const tsr_number_or_word number = {-1, (double)steps};
     memcpy(s->option[TSR_MOVE_surrogate] +
                offsetof(tsr_surrogate_options, steps),
-           &steps, sizeof steps);
+           &number, sizeof number);
 }
 
 /* Torsions that walks turn belong to them alone, nearly; angles and side chains
@@ -75,6 +76,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
     assert_non_null(launcher);
     own_tsr_surrogate_engine(launcher);
     launcher->surrogate = w->surrogate;
+    launcher->is_on_gpu = 1;
     s->share.launcher[kind] = launcher;
 }
 
@@ -109,6 +111,13 @@ static inline walking_chain start_chain(const walking *w, double beta)
     return c;
 }
 
+static inline void run_jobs(tsr_surrogate_walker *walker)
+{
+    OK(walker->engine->start(walker, &err));
+    if (walker->engine->wait != NULL)
+        OK(walker->engine->wait(walker, &err));
+}
+
 static inline void begin_walks(const walking_chain *c)
 {
     OK(tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err));
@@ -125,7 +134,7 @@ static inline void walking_step(walking_chain *c, int warm)
         return;
     }
     begin_walks(c);
-    OK(c->walker->engine->walk(c->walker, &err));
+    run_jobs(c->walker);
     OK(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask, &needed,
                             &err));
     if (needed) {
@@ -276,10 +285,10 @@ static inline int compare_launches(const walking *w)
                (size_t)p->n_point * sizeof *many->call.point);
         many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
     }
-    OK(launcher->walk(many, &err));
+    run_jobs(many);
     for (size_t i = 0; i < N_LAUNCHED; i++) {
         c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
-        OK(launcher->walk(c.walker, &err));
+        run_jobs(c.walker);
         assert_memory_equal(c.walker->call.result, many->call.result + i * size,
                             size * sizeof(float));
         n_other += memcmp(many->call.result, many->call.result + i * size,
