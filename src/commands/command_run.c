@@ -305,7 +305,9 @@ tsr_status tsr_run_execute(const char *path, int is_resumed,
     } else {
         status = tsr_session_check_stop(&session, status, err);
         TSR_THEN(status, tsr_session_run(&session, err));
+        tsr_parallel_limit(setup.n_thread > 0 ? setup.n_thread : 1);
         TSR_THEN(status, print_result(&session, o->json, out, err));
+        tsr_parallel_limit(TSR_MAX_THREAD);
     }
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);

@@ -1065,6 +1065,7 @@ static tsr_status write_report(work *w, tsr_err *err)
     if (!is_run)
         return tsr_report_rigid(&w->solve, w->log, err);
     tsr_log_set_brief(w->log, 1);
+    tsr_parallel_limit(tsr_threads(w->o->threads));
     return close_run_log(
         w, tsr_report_run(directory, NULL, NULL, 0, w->none, w->log, err));
 }

@@ -53,7 +53,8 @@ static void run(const char *command, const char *path)
     if (child == 0) {
         const struct rlimit limit = {(rlim_t)2 << 30, (rlim_t)2 << 30};
         if (setrlimit(RLIMIT_AS, &limit) == 0)
-            execl(program, "tessera", command, path, (char *)NULL);
+            execl(program, "tessera", command, path, "--threads", "2",
+                  (char *)NULL);
         _exit(99);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
