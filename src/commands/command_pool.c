@@ -137,7 +137,7 @@ typedef struct {
 
 /* ---- options ---- */
 
-/* "1:3,5" or "none": sizes of ensembles from `least` on. */
+/* Adds the sizes of a list such as "1:3,5", or "none". */
 static tsr_status add_kinds(work *w, const char *option, const char *list,
                             int is_copies, tsr_err *err)
 {
