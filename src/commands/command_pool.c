@@ -723,7 +723,7 @@ static void conclude(const work *w, const tsr_profile_result *fit,
     const row *best = &w->row[w->best];
     double worst = 1.0, error = 0.0;
     for (int r = 0; r < w->n_kind; r++)
-        if (w->row[r].probability > 0.01) {
+        if (w->row[r].log_z + 3.0 * w->row[r].error > best->log_z - 4.6) {
             worst = fmax(worst, w->row[r].rhat);
             error = fmax(error, w->row[r].error);
         }
