@@ -688,6 +688,10 @@ static tsr_status best_fit(const work *w, tsr_profile_result *r, int *which,
             : tsr_ensemble_evaluate(&w->curves, k, s->member + *which * k,
                                     s->weight + *which * k, NULL, &draw,
                                     r->curve, err);
+    if (status == TSR_OK && !(draw.scale > 0.0))
+        status = tsr_fail(err, TSR_E_NUMERIC,
+                          "'%s': no positive scale fits any ensemble",
+                          w->saxs->path);
     if (status == TSR_OK) {
         *f = (tsr_profile_fit){.n_point = n,
                                .scale = draw.scale,
