@@ -137,7 +137,7 @@ typedef struct {
 
 /* ---- options ---- */
 
-/* "1:3,5" or "none": sizes of ensembles from `least` on. */
+/* Adds the sizes of a list such as "1:3,5", or "none". */
 static tsr_status add_kinds(work *w, const char *option, const char *list,
                             int is_copies, tsr_err *err)
 {
@@ -626,24 +626,19 @@ static void print_rows(const work *w, tsr_json *json)
     }
 }
 
+/* A row for each class, named by one of its conformations. */
 static void print_classes(const work *w, tsr_json *json, const classes *c,
-                          const int *typical, const char *what)
+                          const int *typical)
 {
     tsr_table t = {.out = w->out, .json = json};
     for (int g = 0; g < c->n; g++) {
         char text[256];
         tsr_table_row(&t, NULL);
-        if (json == NULL)
-            tsr_table_put(&t,
-                          what[0] == 'g' ? "|typical~conformation %-40s"
-                                         : "|conformation %-40s",
-                          label_of(w, typical[g], text));
-        else
-            tsr_table_put(&t, "conformation %s number %d",
-                          label_of(w, typical[g], text), typical[g]);
         tsr_table_put(&t,
-                      "rg|Rg %7.2f d_max|D_max %6.1f pool|of~pool %8.4f "
+                      "conformation|conformation %-40s number %d rg|Rg %7.2f "
+                      "d_max|D_max %6.1f pool|of~pool %8.4f "
                       "weight|weight %7.4f q5|5~%% %7.4f q95|95~%% %7.4f",
+                      label_of(w, typical[g], text), typical[g],
                       w->rg[typical[g]], w->d_max[typical[g]],
                       (double)c->size[g] / w->curves.n, c->mean[g], c->low[g],
                       c->high[g]);
@@ -693,6 +688,10 @@ static tsr_status best_fit(const work *w, tsr_profile_result *r, int *which,
             : tsr_ensemble_evaluate(&w->curves, k, s->member + *which * k,
                                     s->weight + *which * k, NULL, &draw,
                                     r->curve, err);
+    if (status == TSR_OK && !(draw.scale > 0.0))
+        status = tsr_fail(err, TSR_E_NUMERIC,
+                          "'%s': no positive scale fits any ensemble",
+                          w->saxs->path);
     if (status == TSR_OK) {
         *f = (tsr_profile_fit){.n_point = n,
                                .scale = draw.scale,
@@ -723,7 +722,7 @@ static void conclude(const work *w, const tsr_profile_result *fit,
     const row *best = &w->row[w->best];
     double worst = 1.0, error = 0.0;
     for (int r = 0; r < w->n_kind; r++)
-        if (w->row[r].probability > 0.01) {
+        if (w->row[r].log_z + 3.0 * w->row[r].error > best->log_z - 4.6) {
             worst = fmax(worst, w->row[r].rhat);
             error = fmax(error, w->row[r].error);
         }
@@ -778,10 +777,11 @@ static tsr_status print_text(const work *w, const tsr_profile_result *fit,
             TSR_TRY(parameter_interval(w, p, q, err));
             fprintf(w->out, ", %s %.3g %.3g %.3g", name[p], q[0], q[1], q[2]);
         }
-    fputs("\n\ngroups of similar curves\n", w->out);
-    print_classes(w, NULL, &w->group, w->centre, "group");
+    fputs("\n\ngroups of similar curves, by their typical conformation\n",
+          w->out);
+    print_classes(w, NULL, &w->group, w->centre);
     fputs("\nconformations of largest weight\n", w->out);
-    print_classes(w, NULL, &w->member, w->ranking, "member");
+    print_classes(w, NULL, &w->member, w->ranking);
     fputc('\n', w->out);
     tsr_words_begin(&words);
     conclude(w, fit, &words);
@@ -830,10 +830,10 @@ static tsr_status print_json(const work *w, const tsr_profile_result *fit,
         put_interval(&j, name[p], q);
     }
     tsr_json_array(&j, "groups");
-    print_classes(w, &j, &w->group, w->centre, "group");
+    print_classes(w, &j, &w->group, w->centre);
     tsr_json_close(&j);
     tsr_json_array(&j, "conformations_of_largest_weight");
-    print_classes(w, &j, &w->member, w->ranking, "member");
+    print_classes(w, &j, &w->member, w->ranking);
     tsr_json_close(&j);
     put_distribution(w, &j);
     tsr_words_begin(&words);

@@ -267,6 +267,30 @@ def test_trajectory(solution):
     assert np.corrcoef(rg, stored[stride - 1::stride])[0, 1] > 0.9
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_pool(atoms, curve, work):
+    """Frames of a universe are a pool like files, to the precision of a DCD."""
+    universe = pytest.importorskip("MDAnalysis").Universe(atoms)
+    xyz = universe.atoms.positions
+    far = (universe.atoms.resids > 57)[:, None] * np.array([8.0, 0, 0], "f4")
+    universe.load_new(np.array([xyz, xyz + far, xyz + 2 * far]))
+    few = {"device": "reference", "members": "1:2", "copies": "none",
+           "draws": 64, "progress": False}
+    told = tessera_saxs.pool(universe, curve, **few)
+    files = []
+    for frame in universe.trajectory:
+        files.append(f"frame{frame.frame}.pdb")
+        universe.atoms.write(files[-1])
+    other = tessera_saxs.pool(files, curve, output="pool", **few)
+    assert told["conformations"] == other["conformations"] == 3
+    for one, two in zip(told["ensembles"], other["ensembles"]):
+        assert one["log_z"] == pytest.approx(two["log_z"], abs=3)
+    assert os.path.exists("pool/members.pdb")
+    assert told["rg"]["q5"] <= told["rg"]["median"] <= told["rg"]["q95"]
+    with pytest.raises(UsageError, match="one conformation"):
+        tessera_saxs.pool(atoms, curve, **few)
+
+
 def test_bar_of_a_notebook(prior, monkeypatch):
     """A bar that is updated in place, with the program's line beside it."""
     shown = []
