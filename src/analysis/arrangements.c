@@ -464,12 +464,13 @@ static int are_in_contact(const job *j, const float *x, int a, int b)
 }
 
 /* Lists the residues that are in contact in half or more of the members of
- * group g; of many members, of some. */
+ * group g; of many members, or in large molecules, of some. */
 static tsr_status list_contacts(job *j, int first, int n, int g, int n_member,
                                 tsr_domain *out, tsr_err *err)
 {
-    enum { MOST_MEMBERS = 40 };
-    const int step = (n_member + MOST_MEMBERS - 1) / MOST_MEMBERS;
+    const double pairs = (double)j->n_residue * j->n_residue;
+    const int most = (int)fmax(fmin(40.0, 2e7 / pairs), 1.0);
+    const int step = (n_member + most - 1) / most;
     int seen = 0, used = 0;
     memset(j->near, 0, (size_t)j->n_residue * sizeof *j->near);
     for (int i = first; i < first + n; i++) {

@@ -808,7 +808,6 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     TSR_TRY(tsr_allocated(v, err));
     v->pool = pool;
     v->has_data = run->has_data;
-    v->is_docked = run->has_config && run->config.structure.contacts > 0;
     v->n_state = count_states(summary);
     v->rg = value_of(summary, "rg");
     v->d_max = value_of(summary, "d_max");
@@ -821,6 +820,8 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     find_motions(v, run, summary);
     TSR_THEN(status, compute_loo(v, run, err));
     TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
+    v->is_docked = run->has_config && v->atoms != NULL &&
+                   run->config.structure.contacts > 0;
     TSR_THEN(status, read_all_measurements(v, run, err));
     TSR_THEN(status, tsr_advice_make(run, summary, &v->advice, err));
     if (status == TSR_OK)
@@ -1099,7 +1100,8 @@ static void write_interface(const tsr_verdict *v, const tsr_arrangement *item,
         w,
         " %%, chi2 %.3g, Rg %.1f, spread %.0f, %.0f Angstrom from the "
         "start; interface %s",
-        item->chi2, item->rg, item->spread, item->from_start, name);
+        item->chi2, item->rg, item->spread, item->from_start,
+        name[0] != '\0' ? name : "varies");
 }
 
 /* The main arrangements of one state: shares and chi2. */

@@ -116,7 +116,8 @@ typedef struct {
     tsr_pool pool; /* owns this structure, and all arrays but those of
                       arrangements, loo, advice and atoms */
     int has_data, n_state;
-    int is_docked;   /* 1: chains were docked (structure.contacts) */
+    int is_docked;   /* 1: chains were docked (structure.contacts), and
+                        arrangements have interfaces */
     char *directory; /* the run's folder as the user named it; NULL: a trace
                         alone */
     int n_curve;

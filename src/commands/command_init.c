@@ -260,7 +260,7 @@ static void print_flexible(const work *w, FILE *out)
  * lie, and where there are no parts that could move. */
 static int can_bend(const work *w)
 {
-    return w->curves->data->map != NULL &&
+    return w->curves->data->map != NULL && w->job->dock.n == 0 &&
            (w->curves->data->resolution_ang <= bending_map ||
             w->parts->flexible.n == 0);
 }

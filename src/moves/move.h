@@ -195,10 +195,9 @@ extern const tsr_move_type *const tsr_move_registry[];
  * falls as n^-0.6. Returns the increment of the log step size. */
 double tsr_move_robbins_monro(long n, double accept_probability, double target);
 
-/* Draws placements of all mobile chains, unless each is in contact
- * (tsr_prior_is_in_contact), until each is, without forbidden overlaps, or,
- * after 1000 draws, with some. Returns 0 where one still is not in contact, or
- * out of memory. */
+/* Draws placements of all mobile chains until each is in contact
+ * (tsr_prior_is_in_contact) without forbidden overlaps, or, after 1000 draws,
+ * with some. Returns 0 where one still is not in contact, or out of memory. */
 int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
                      tsr_conformation *conformation);
 

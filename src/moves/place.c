@@ -259,8 +259,8 @@ int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
     const tsr_topology *t = prior->topology;
     tsr_pool pool = {0};
     char worst[160];
-    int found = tsr_prior_is_in_contact(t, conformation);
-    const place_state *s = found ? NULL : place_new(&pool, NULL, t, prior);
+    int found = 0;
+    const place_state *s = place_new(&pool, NULL, t, prior);
     for (int n = 0; n < MOST_DRAWS && s != NULL && !found; n++) {
         for (int c = 0; c < t->n_chain; c++) {
             tsr_motion motion;

@@ -804,11 +804,12 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
 
 /* ---- chains to be docked ---- */
 
-/* Draws a placement of the mobile chains for starts that are not in contact.
- * So chains may come from separate files, in any place. */
+/* Draws a placement of the mobile chains for starts that are not in contact, or
+ * overlap. So chains may come from separate files, in any place. */
 static tsr_status place_chains(const tsr_config *config, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {
+    char worst[160];
     enum { PLACE_STREAM = 0x7ffffffe }; /* no chain of a run uses it */
     tsr_prior *prior;
     if (m->topology->contacts == 0)
@@ -819,10 +820,11 @@ static tsr_status place_chains(const tsr_config *config, tsr_log *log,
     tsr_status status = tsr_allocated(rng, err);
     for (int k = -1; k < m->n_start && status == TSR_OK; k++) {
         tsr_conformation *c = k < 0 ? m->first : m->start[k];
-        if (tsr_prior_is_in_contact(m->topology, c))
+        if (tsr_prior_is_in_contact(m->topology, c) &&
+            tsr_prior_clashes(prior, c, worst) == 0)
             continue;
-        tsr_info(log, "the chains are not in contact: the run starts from a "
-                      "placement drawn from the prior");
+        tsr_info(log, "the chains are not in contact or overlap: the run "
+                      "starts from a placement drawn from the prior");
         if (!tsr_place_chains(prior, rng, c))
             status = tsr_fail(err, TSR_E_CONFIG,
                               "structure.contacts: no placement of the mobile "

@@ -265,7 +265,8 @@ tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
 {
     tsr_err local = {.status = TSR_OK};
     tsr_frames *frames = run->frames;
-    tsr_err absent = {.status = TSR_OK}; /* several states have no rg */
+    tsr_err absent = {.status = TSR_OK}; /* a trace may lack rg */
+    int n_chain, n_draw;
     tsr_draw_values v = {0};
     tsr_status status = TSR_OK;
     *out = NULL;
@@ -276,7 +277,7 @@ tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
                                            &v.n_draw, &v.chi2, &local));
     if (frames != NULL && status == TSR_OK) {
         v.n_group = tsr_trace_n_group(run->trace);
-        (void)tsr_summary_draws(run->trace, "rg", &v.n_chain, &v.n_draw, &v.rg,
+        (void)tsr_summary_draws(run->trace, "rg", &n_chain, &n_draw, &v.rg,
                                 &absent);
         status = tsr_arrangements_make(frames, fixed, threshold_ang, &v, out,
                                        &local);

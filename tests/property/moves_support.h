@@ -82,7 +82,7 @@ static const test_case cases[] = {
      0,
      0},
     {"docked",
-     "AKVG/SAKL",
+     "AKV/SAKLG",
      "B:2-3",
      "B",
      {NULL, NULL},

@@ -37,6 +37,16 @@ static double radius(const fixture *f, int chain)
     return most;
 }
 
+/* Contacts of A and B, over all pairs. */
+static int count_pairs(const fixture *f, const tsr_conformation *c)
+{
+    int n = 0;
+    for (int a = 0; a < n_first(f); a++)
+        for (int b = n_first(f); b < f->t->n_body; b++)
+            n += tsr_vec3_distance(c->body[a], c->body[b]) < TSR_CONTACT_ANG;
+    return n;
+}
+
 /* Draws placements of B until one is kept. Returns how many were drawn: one for
  * each equal part of the ball's volume and of the rotations. */
 static long draw_exact(const fixture *f, gsl_rng *rng, tsr_conformation *c)
@@ -58,6 +68,8 @@ static long draw_exact(const fixture *f, gsl_rng *rng, tsr_conformation *c)
         for (int d = 0; d < 3; d++)
             motion.shift[d] += a[d] + r * q[d] - b[d];
         tsr_conformation_move(f->t, c, first, last, &motion);
+        assert_int_equal(tsr_prior_is_in_contact(f->t, c),
+                         count_pairs(f, c) >= pair.contacts);
         if (log(gsl_rng_uniform_pos(rng)) <
             tsr_prior_log_reference(f->prior, c))
             return n;
