@@ -183,44 +183,53 @@ static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
     }
 }
 
-/* Sum over the lanes of a vector, by halves. Adding one lane after another
- * would be a chain of dependent additions. */
-static inline float sum_lanes(VREAL v)
+/* The lanes of a vector added by halves until four are left. Adding one lane
+ * after another would be a chain of dependent additions. */
+static inline float4 four_lanes(VREAL v)
 {
 #if LANES == 16
     const JOIN(float, 8) v8 = v.lo + v.hi;
+    return v8.lo + v8.hi;
 #elif LANES == 8
-    const JOIN(float, 8) v8 = v;
-#endif
-#if LANES >= 8
-    const JOIN(float, 4) v4 = v8.lo + v8.hi;
+    return v.lo + v.hi;
 #elif LANES == 4
-    const JOIN(float, 4) v4 = v;
-#endif
-#if LANES >= 4
-    const JOIN(float, 2) v2 = v4.lo + v4.hi;
+    return v;
+#elif LANES == 2
+    return (float4)(v, 0, 0);
 #else
-    const JOIN(float, 2) v2 = v;
+    return (float4)(v, 0, 0, 0);
 #endif
-    return v2.x + v2.y;
+}
+
+/* Sums over the lanes of four vectors. */
+static inline float4 sum_lanes(const VREAL *restrict v)
+{
+    const float4 a = four_lanes(v[0]), b = four_lanes(v[1]);
+    const float4 c = four_lanes(v[2]), d = four_lanes(v[3]);
+    const float4 ab = (float4)(a.lo + a.hi, b.lo + b.hi);
+    const float4 cd = (float4)(c.lo + c.hi, d.lo + d.hi);
+    return (float4)(ab.even + ab.odd, cd.even + cd.odd);
 }
 
 /* Stores one pair of components of a tile in the cache, and adds the change to
- * the totals. */
+ * the totals, which are fixed-point numbers. The scale is a power of two, and
+ * the sum of all tiles does not overflow, so the addition is exact in any
+ * order. */
 static inline void store_pair(const VREAL *restrict sum,
                               __global float *restrict now,
                               __global const float *restrict old, float weight,
                               float scale, int is_fresh, int is_difference,
                               long *restrict total)
 {
-    for (int k = 0; k < PAGES; k++) {
-        const float before = is_fresh ? 0 : old[k];
-        float value = sum_lanes(sum[k]);
-        value *= weight;
+    for (int k = 0; k < PAGES; k += 4) {
+        const float4 before = is_fresh ? (float4)0 : vload4(0, old + k);
+        float4 value = weight * sum_lanes(sum + k);
         if (is_difference)
             value += before;
-        now[k] = value;
-        total[k] += to_fixed(value, scale) - to_fixed(before, scale);
+        vstore4(value, 0, now + k);
+        vstore4(vload4(0, total + k) + (convert_long4(value * scale) -
+                                        convert_long4(before * scale)),
+                0, total + k);
     }
 }
 
