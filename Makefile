@@ -400,10 +400,9 @@ demo: deps ## sample a two-domain protein against simulated data, under a minute
 
 demo-build: $(PROGRAM)
 
-bench: deps ## measure the engine here, into bench/RESULTS.md
+bench: deps ## measure this machine, into docs/speed.md
 	@+$(SUBMAKE) $(PROGRAM) $(TOOLS)
-	$(PROGRAM) bench --json >$(BUILD)/bench.json
-	$(PYTHON) bench/results.py <$(BUILD)/bench.json
+	$(PYTHON) bench/speed.py --tessera $(PROGRAM)
 
 $(BUILD)/configs/%: $(BUILD)/configs/%.o $(LIB)
 	$(call say,LD)

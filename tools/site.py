@@ -24,7 +24,7 @@ NOTEBOOK = "build/notebook.ipynb"  # docs/notebook.ipynb with outputs
 FOLDERS = "bench|configs|data|debian|docs|examples|include|kernels|packaging|python|src|tests|tools"
 CONTENTS = {
     "Use": "tutorial gui gallery notebook analysis domains density cluster files",
-    "Method": "forward-model statistics moves records results tables",
+    "Method": "forward-model statistics moves speed records results tables",
     "Program": "python tessera_h design extend contributing",
 }
 

@@ -1,6 +1,5 @@
 /* The command tessera bench: speed and accuracy of the engine on a device, from
- * one small molecule to batches of large ones, and with several host threads,
- * since the workers of a sampler share a device. */
+ * one small molecule to batches of large ones. */
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
@@ -51,14 +50,15 @@ static const tsr_field fields[] = {
     {0}};
 
 static const char about[] =
-    "Times are of one profile. wall: from the proposals to their profiles, "
-    "host "
-    "work\nincluded, the fastest submit; device: the kernels alone, by the "
-    "device's clock,\nin a second engine. error: the largest "
-    "relative "
-    "deviation of I(q)\nfrom double precision, at any q.\n";
+    "Times are of one profile, in microseconds. wall: from the proposals to "
+    "their profiles,\nhost work included, the fastest submit; device: the "
+    "kernels alone, by the device's\nclock, in a second engine. bound: two "
+    "multiply-adds for each q and each pair whose\ndistance changes, at the "
+    "device's peak; for small changes the start of a kernel takes\nlonger. "
+    "error: the largest relative deviation of I(q) from double precision, at "
+    "any q.\nEngine and maps take less than a minute each.\n";
 
-enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };
+enum { N_Q = 51 };
 
 /* The q grid of a sampler allows for a molecule larger than the present one. */
 static const double slack = 1.5;
@@ -88,33 +88,30 @@ static double multiply_adds(const tsr_device_info *info)
     return lanes * info->compute_units * 1e6 * info->clock_mhz;
 }
 
-/* Share of the device's peak rate, if a pair and q cost two multiply-adds, the
- * minimum. NaN except for full profiles. */
-static double share_of_bound(const bench *b, int n_body,
-                             const tsr_bench_row *row)
+/* Least time of a profile, us: two multiply-adds for each q and each pair whose
+ * distance changes, at the device's peak rate. NaN where this is not known. */
+static double bound_us(const bench *b, int n_body, tsr_bench_case which)
 {
-    double us = row->device_us_per_profile;
-    if (row->which != TSR_BENCH_FULL || b->bound <= 0.0 || !(us > 0.0))
-        return (double)NAN;
-    return 1e6 / us * n_body * (n_body - 1.0) * (N_Q - 1) / b->bound;
+    const double pairs = tsr_bench_pairs(n_body, which);
+    return b->bound > 0.0 ? 2e6 * pairs * (N_Q - 1) / b->bound : (double)NAN;
 }
 
 static void print_row(bench *b, int n_body, const tsr_bench_row *row)
 {
     tsr_table *t = b->table;
     tsr_table_row(t, NULL);
-    const double share = share_of_bound(b, n_body, row);
     tsr_table_put(t,
                   "n_body|bodies %6d n_q %d engine %s case|case %-13s "
                   "batch|batch %5d wall_us_per_profile|wall %11.2f "
                   "device_us_per_profile|device %11.2f "
-                  "profiles_per_second|profiles/s %12.0f share_of_bound %g "
-                  "|of~bound %8.0f~%% max_rel_error|error %9.1e",
+                  "bound_us_per_profile|bound %11.3f "
+                  "profiles_per_second|profiles/s %12.0f "
+                  "max_rel_error|error %9.1e",
                   n_body, N_Q, b->is_wave ? "waves" : "tiles",
                   tsr_bench_case_name(row->which), row->batch,
                   row->wall_us_per_profile, row->device_us_per_profile,
-                  1e6 / row->wall_us_per_profile, share, 100.0 * share,
-                  row->max_rel_error);
+                  bound_us(b, n_body, row->which),
+                  1e6 / row->wall_us_per_profile, row->max_rel_error);
     tsr_table_end(t);
 }
 
@@ -156,7 +153,8 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
             .which = (tsr_bench_case)c,
             .n_batch = n_batch,
             .seconds = device_us != NULL ? b->seconds / 4.0 : b->seconds,
-            .is_exact = device_us == NULL && (n_batch == 1 || n_body < 2000),
+            .is_exact = device_us == NULL && n_batch == 1 &&
+                        (n_body < 2000 || c == TSR_BENCH_FULL || b->is_wave),
             .device_us = device_us};
         tsr_bench_row one;
         if (device_us != NULL
@@ -206,67 +204,6 @@ static tsr_status bench_batch(bench *b, int n_body, int n_batch,
     return status;
 }
 
-static void print_threads(bench *b, int n_body, tsr_bench_case which,
-                          int n_batch, int n, double rate)
-{
-    tsr_table *t = b->table;
-    tsr_table_row(t, NULL);
-    tsr_table_put(t,
-                  "threads|threads %7d n_body|bodies %6d n_q %d case|case "
-                  "%-13s batch|batch,~two~each %15d "
-                  "profiles_per_second|profiles/s %12.0f",
-                  n, n_body, N_Q, tsr_bench_case_name(which), n_batch, rate);
-    tsr_table_end(t);
-}
-
-/* Measures 1, 2, 4, ... host threads that share a device. */
-static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
-                                const int *batches, int most, tsr_err *err)
-{
-    tsr_bench_problem *problem = NULL;
-    tsr_engine *engine = NULL;
-    tsr_status status =
-        tsr_bench_problem_new(n_body, N_Q, most, slack, &problem, err);
-    TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
-                                              b->device, NULL, &engine, err));
-    for (int i = 0; batches[i] > 0 && status == TSR_OK; i++)
-        for (int n = 1; n <= MAX_THREADS && status == TSR_OK; n *= 2) {
-            double rate = 0.0;
-            if (2 * n * batches[i] > most)
-                continue;
-            status = tsr_bench_threads(problem, engine, which, n, batches[i],
-                                       2.0 * b->seconds, &rate, err);
-            if (status == TSR_OK)
-                print_threads(b, n_body, which, batches[i], n, rate);
-        }
-    tsr_engine_free(engine);
-    tsr_bench_problem_free(problem);
-    return status;
-}
-
-static tsr_status bench_all_threads(bench *b, tsr_err *err)
-{
-    static const int few[] = {8, 0}, all[] = {8, 64, 256, 0},
-                     middle[] = {64, 0};
-    const int is_gpu =
-        tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
-    if (b->table->json != NULL) {
-        tsr_json_close(b->table->json);
-        tsr_json_array(b->table->json, "threads");
-    } else {
-        fputs("\nhost threads that share the device\n", b->table->out);
-    }
-    b->table->n_row = 0;
-    if (!is_gpu)
-        return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
-                             TSR_BENCH_CONTIGUOUS10, few,
-                             2 * MAX_THREADS * few[0], err);
-    TSR_TRY(bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10, all,
-                          2 * MAX_THREADS * 256, err));
-    /* 14 MiB for each system */
-    return bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64, err);
-}
-
 void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info)
 {
     tsr_json_object(json, NULL);
@@ -288,9 +225,7 @@ static void print_head(const bench *b)
     fprintf(out, "%s\n%d q; times in microseconds a profile, the fastest ",
             line, N_Q);
     if (b->bound > 0.0)
-        fprintf(out,
-                "submit; bound: 2 multiply-adds a pair and q at %.3g "
-                "a second\n\n",
+        fprintf(out, "submit; bound at %.3g multiply-adds a second\n\n",
                 b->bound);
     else
         fputs("submit; the device's multiply-adds a second are not known\n\n",
@@ -301,7 +236,7 @@ static void print_head(const bench *b)
 static tsr_status bench_engine(bench *b, tsr_err *err)
 {
     static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
-    static const int batches[] = {1, 8, 64, 256, 0};
+    static const int batches[] = {1, 8, 64, 0};
     print_head(b);
     for (int m = 0; sizes[m] > 0; m++) {
         double wall_us[TSR_BENCH_N_CASE] = {0.0};
@@ -309,7 +244,7 @@ static tsr_status bench_engine(bench *b, tsr_err *err)
             if (!b->quick || (sizes[m] <= 256 && batches[n] <= 8))
                 TSR_TRY(bench_batch(b, sizes[m], batches[n], wall_us, err));
     }
-    return b->is_wave ? TSR_OK : bench_all_threads(b, err);
+    return TSR_OK;
 }
 
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,

@@ -62,6 +62,9 @@ typedef enum {
 
 const char *tsr_bench_case_name(tsr_bench_case which); /* "full", ... */
 
+/* Number of pairs whose distance a proposal changes, on average. */
+double tsr_bench_pairs(int n_body, tsr_bench_case which);
+
 typedef struct tsr_bench_problem tsr_bench_problem;
 
 /* n_system systems of n_body bodies in a ball. The radius is 40 Angstrom for
@@ -106,14 +109,5 @@ typedef struct {
 tsr_status tsr_bench_run(tsr_bench_problem *problem, tsr_engine *engine,
                          const tsr_bench_options *options, tsr_bench_row *row,
                          tsr_err *err);
-
-/* Measures profiles per second of n_thread host threads that share an engine.
- * Each thread has two batches of n_batch systems: as in a sampler, the device
- * computes one batch while the thread proposes the other. The problem must have
- * 2 n_thread n_batch systems. */
-tsr_status tsr_bench_threads(tsr_bench_problem *problem, tsr_engine *engine,
-                             tsr_bench_case which, int n_thread, int n_batch,
-                             double seconds, double *profiles_per_second,
-                             tsr_err *err);
 
 #endif

@@ -5,7 +5,6 @@
 #include "bench/command_bench.h"
 
 #include "core/clock.h"
-#include "core/parallel.h"
 #include "core/pool.h"
 
 #include <gsl/gsl_sort.h>
@@ -40,6 +39,24 @@ const char *tsr_bench_case_name(tsr_bench_case which)
     static const char *const name[] = {"full", "random40", "contiguous10",
                                        "one", "rigid_half"};
     return which < TSR_BENCH_N_CASE ? name[which] : "?";
+}
+
+double tsr_bench_pairs(int n_body, tsr_bench_case which)
+{
+    const double n = n_body, all = n * (n - 1.0) / 2.0,
+                 few = n < 10.0 ? 1.0 : 10.0;
+    switch (which) {
+    case TSR_BENCH_RANDOM40:
+        return all * (1.0 - 0.6 * 0.6);
+    case TSR_BENCH_CONTIGUOUS10:
+        return few * (n - few) + few * (few - 1.0) / 2.0;
+    case TSR_BENCH_ONE:
+        return n - 1.0;
+    case TSR_BENCH_RIGID_HALF:
+        return n * n / 4.0;
+    default:
+        return all;
+    }
 }
 
 /* xorshift64*: sufficient for positions in a ball, and the same on all
@@ -310,102 +327,5 @@ tsr_status tsr_bench_run(tsr_bench_problem *p, tsr_engine *engine,
         row->median_us_per_profile = us[n / 2] / o->n_batch;
     }
     tsr_batch_free(batch);
-    return status;
-}
-
-/* ---- threads ---- */
-
-typedef struct {
-    tsr_bench_problem *problem;
-    tsr_batch *batch[2];
-    tsr_bench_case which;
-    int first, n_batch; /* systems from `first` in batch 0, from first + n_batch
-                           in batch 1 */
-    double until_us;
-    long n_profile;
-    tsr_status status;
-    tsr_err err;
-} bench_worker;
-
-static tsr_status worker_submit(bench_worker *w, int half)
-{
-    int first = w->first + half * w->n_batch;
-    for (int s = first; s < first + w->n_batch; s++)
-        propose(w->problem, w->which, s);
-    return tsr_batch_submit(w->batch[half], w->n_batch,
-                            w->problem->proposal + first, &w->err);
-}
-
-static tsr_status worker_wait(bench_worker *w, int half, long round)
-{
-    tsr_bench_problem *p = w->problem;
-    int first = w->first + half * w->n_batch;
-    tsr_status status = tsr_batch_wait(
-        w->batch[half], p->profile + (size_t)first * (size_t)p->spec.n_q,
-        &w->err);
-    for (int s = first; s < first + w->n_batch && !status; s++)
-        decide(p, w->batch[half], s, round % 2 != 0);
-    if (!status)
-        w->n_profile += w->n_batch;
-    return status;
-}
-
-static void run_worker(void *context, int part, int thread)
-{
-    bench_worker *w = (bench_worker *)context + part;
-    long round = 0;
-    (void)thread;
-    w->status = worker_submit(w, 0);
-    while (!w->status) {
-        int is_over = 1e6 * tsr_clock_s() >= w->until_us;
-        if (!is_over)
-            w->status = worker_submit(w, (int)((round + 1) % 2));
-        if (!w->status)
-            w->status = worker_wait(w, (int)(round % 2), round / 2);
-        if (is_over)
-            break;
-        round++;
-    }
-}
-
-tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
-                             tsr_bench_case which, int n_thread, int n_batch,
-                             double seconds, double *profiles_per_second,
-                             tsr_err *err)
-{
-    tsr_pool pool = {0};
-    bench_worker *w;
-    long n_profile = 0;
-    if (2 * n_thread * n_batch > p->spec.n_system)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "%d threads with 2 x %d of %d systems", n_thread,
-                        n_batch, p->spec.n_system);
-    tsr_pool_array(&pool, w, n_thread);
-    tsr_status status = tsr_pool_check(&pool, err);
-    for (int t = 0; t < n_thread && !status; t++) {
-        w[t] = (bench_worker){.problem = p,
-                              .which = which,
-                              .first = 2 * t * n_batch,
-                              .n_batch = n_batch};
-        for (int half = 0; half < 2 && !status; half++)
-            status = tsr_batch_new(engine, n_batch, &w[t].batch[half], err);
-    }
-    if (!status)
-        status = set_systems(p, w[0].batch[0], 2 * n_thread * n_batch, err);
-    const double start = 1e6 * tsr_clock_s();
-    for (int t = 0; t < n_thread && !status; t++)
-        w[t].until_us = start + 1e6 * seconds;
-    if (!status)
-        tsr_parallel_run(n_thread, n_thread, run_worker, w);
-    const double taken_us = 1e6 * tsr_clock_s() - start;
-    for (int t = 0; w != NULL && t < n_thread; t++) {
-        n_profile += w[t].n_profile;
-        if (!status && w[t].status)
-            status = tsr_fail(err, w[t].status, "%s", w[t].err.message);
-        for (int half = 0; half < 2; half++)
-            tsr_batch_free(w[t].batch[half]);
-    }
-    *profiles_per_second = 1e6 * (double)n_profile / taken_us;
-    tsr_pool_clear(&pool);
     return status;
 }
