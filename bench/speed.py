@@ -113,8 +113,9 @@ def main():
              *engine(result)]
     print(*block, sep="\n", flush=True)
     for part in curves, runs:
-        block += part(a)
-        print(*block[-8:], sep="\n", flush=True)
+        lines = part(a)
+        print(*lines, sep="\n", flush=True)
+        block += lines
     block.append(end)
     with open(a.file, encoding="utf-8") as file:
         text = file.read()

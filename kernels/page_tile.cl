@@ -119,14 +119,6 @@ static inline int first_page(data_shape shape, int group)
     return shape.groups > 1 ? group * PAGES : 0;
 }
 
-/* A tile value as the fixed-point number that is summed. The scale is a power
- * of two, and the sum of all tiles does not overflow, so the addition is exact
- * in any order. */
-static inline long to_fixed(float value, float scale)
-{
-    return (long)(value * scale);
-}
-
 /* Sine and cosine for 0 <= x < 1e5. An error common to all pairs must stay
  * below 1e-9, because at a minimum of I(q) a sum of 1e9 terms cancels almost
  * completely. Hence two measures. The polynomials are our own least-squares

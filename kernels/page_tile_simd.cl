@@ -212,7 +212,9 @@ static inline float4 sum_lanes(const VREAL *restrict v)
 }
 
 /* Stores one pair of components of a tile in the cache, and adds the change to
- * the totals. */
+ * the totals, which are fixed-point numbers. The scale is a power of two, and
+ * the sum of all tiles does not overflow, so the addition is exact in any
+ * order. */
 static inline void store_pair(const VREAL *restrict sum,
                               __global float *restrict now,
                               __global const float *restrict old, float weight,

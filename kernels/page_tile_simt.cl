@@ -23,6 +23,14 @@
 #define SHARED_REALS                                                           \
     (TILE_REALS > DIFFERENCE_REALS ? TILE_REALS : DIFFERENCE_REALS)
 
+/* A tile value as the fixed-point number that is summed. The scale is a power
+ * of two, and the sum of all tiles does not overflow, so the addition is exact
+ * in any order. */
+static inline long to_fixed(float value, float scale)
+{
+    return (long)(value * scale);
+}
+
 /* The sum over rows is repeated for every pair of components, so several
  * components unroll it less. */
 #if COMPS == 1
