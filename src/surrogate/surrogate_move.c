@@ -31,7 +31,7 @@
 enum { N_RATIO_ONLY = 20 };
 
 /* A walk should take the device about as long as the host needs for its
- * decision and for the ordinary steps before the next walk: 12 us of 16
+ * decision and for the ordinary steps before the next walk: 19 us of 16
  * processors in `lar`, and 9 us of an H200 for 100 steps. */
 static const double steps_cpu = 100.0, steps_gpu = 200.0;
 
