@@ -285,7 +285,7 @@ static tsr_status half_advance(tsr_worker *w, tsr_half *h,
     do {
         TSR_TRY(half_complete(w, h));
         h->is_done =
-            h->n_step == s->n_draw * s->thin || tsr_sampler_should_stop(s);
+            h->n_step >= s->n_draw * s->thin || tsr_sampler_should_stop(s);
         if (!h->is_done)
             TSR_TRY(half_begin(w, h));
     } while (!h->is_done && h->launched < 0 && other->launched >= 0);
