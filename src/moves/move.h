@@ -82,7 +82,7 @@ typedef struct {
                       const tsr_move_context *context, const uint32_t key[2],
                       tsr_err *err);
     /* Starts jobs 0..n_job-1 of a workspace; wait returns once their results
-     * are complete. */
+     * are complete. wait NULL: start returns with the results. */
     tsr_status (*start)(void *workspace, int n_job, tsr_err *err);
     tsr_status (*wait)(void *workspace, tsr_err *err);
 

@@ -25,31 +25,6 @@ static void add_time(tsr_worker *w, double *part)
 
 /* ---- a step of a half ---- */
 
-/* Writes a job for each replica, and starts the launch of a move. */
-static tsr_status half_launch(tsr_worker *w, tsr_half *h, int move,
-                              tsr_err *err)
-{
-    const tsr_move_launch *launch = tsr_move_registry[move]->launch;
-    for (int i = 0; i < h->n_replica; i++)
-        TSR_TRY(tsr_chain_launch_begin(h->chain[i], move, h->workspace[move], i,
-                                       err));
-    add_time(w, &w->times.propose);
-    TSR_TRY(launch->start(h->workspace[move], h->n_replica, err));
-    h->launched = move;
-    add_time(w, &w->times.walk);
-    return TSR_OK;
-}
-
-/* Waits for the results of the launch. */
-static tsr_status half_launch_wait(tsr_worker *w, const tsr_half *h,
-                                   tsr_err *err)
-{
-    const tsr_status status = tsr_move_registry[h->launched]->launch->wait(
-        h->workspace[h->launched], err);
-    add_time(w, &w->times.walk);
-    return status;
-}
-
 /* Makes the proposals of a half, from the results of its launch if there is
  * one, and submits them to the engine. */
 static tsr_status half_propose(tsr_worker *w, tsr_half *h, tsr_err *err)
@@ -259,13 +234,23 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
 
 /* ---- workers ---- */
 
-/* Begins the next step: starts the launch that is due, or submits proposals. */
+/* Begins the next step: submits proposals, or starts the launch that is due. A
+ * launch that is complete at once becomes proposals here. */
 static tsr_status half_begin(tsr_worker *w, tsr_half *h)
 {
     const int move =
         tsr_chain_launch_at(h->chain[0], w->sampler->n_step + h->n_step);
-    return move >= 0 ? half_launch(w, h, move, &w->err)
-                     : half_propose(w, h, &w->err);
+    if (move < 0)
+        return half_propose(w, h, &w->err);
+    const tsr_move_launch *launch = tsr_move_registry[move]->launch;
+    for (int i = 0; i < h->n_replica; i++)
+        TSR_TRY(tsr_chain_launch_begin(h->chain[i], move, h->workspace[move], i,
+                                       &w->err));
+    add_time(w, &w->times.propose);
+    TSR_TRY(launch->start(h->workspace[move], h->n_replica, &w->err));
+    add_time(w, &w->times.walk);
+    h->launched = move;
+    return launch->wait == NULL ? half_propose(w, h, &w->err) : TSR_OK;
 }
 
 /* Completes the step whose proposals the engine has. */
@@ -289,7 +274,9 @@ static tsr_status half_advance(tsr_worker *w, tsr_half *h,
 {
     const tsr_sampler *s = w->sampler;
     if (h->launched >= 0) {
-        TSR_TRY(half_launch_wait(w, h, &w->err));
+        TSR_TRY(tsr_move_registry[h->launched]->launch->wait(
+            h->workspace[h->launched], &w->err));
+        add_time(w, &w->times.walk);
         h->is_done = tsr_sampler_should_stop(s);
         if (h->is_done)
             return TSR_OK;
@@ -298,7 +285,7 @@ static tsr_status half_advance(tsr_worker *w, tsr_half *h,
     do {
         TSR_TRY(half_complete(w, h));
         h->is_done =
-            h->n_step == s->n_draw * s->thin || tsr_sampler_should_stop(s);
+            h->n_step >= s->n_draw * s->thin || tsr_sampler_should_stop(s);
         if (!h->is_done)
             TSR_TRY(half_begin(w, h));
     } while (!h->is_done && h->launched < 0 && other->launched >= 0);

@@ -183,15 +183,14 @@ typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 /* A device or host that runs jobs. Each half of a thread's chains has a walker.
  * walker_new makes a walker for at most max_jobs jobs (errors: TSR_E_DEVICE,
  * TSR_E_NOMEM); start begins the jobs of the walker's call, and wait returns
- * once their results are written. */
+ * once their results are written (NULL: start returns then). */
 struct tsr_surrogate_engine {
     const tsr_surrogate_spec *spec; /* borrowed */
     void (*free)(tsr_surrogate_engine *engine);
     tsr_status (*walker_new)(tsr_surrogate_engine *engine, int max_jobs,
                              tsr_surrogate_walker **out, tsr_err *err);
     tsr_status (*start)(tsr_surrogate_walker *walker, tsr_err *err);
-    tsr_status (*wait)(tsr_surrogate_walker *walker,
-                       tsr_err *err); /* NULL: start does it all */
+    tsr_status (*wait)(tsr_surrogate_walker *walker, tsr_err *err);
     void (*walker_free)(tsr_surrogate_walker *walker);
 
     /* set by the owner */

@@ -143,8 +143,8 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
     return copy_all_jobs(e, first, 1, err);
 }
 
-/* Sleeps until the commands of the queue are complete, or one has failed. Some
- * drivers (NVIDIA's) occupy a processor in clFinish, which the threads of the
+/* Sleeps until the commands of the queue are complete, or one has failed. A
+ * GPU's driver may occupy a processor in clFinish, which the threads of the
  * sampler need. */
 static void sleep_until_done(const walk_engine *e)
 {
@@ -171,7 +171,8 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
         return TSR_OK;
     TSR_TRY(grow_buffers(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
-    sleep_until_done(e);
+    if (e->cl.device->info.type != TSR_DEVICE_CPU)
+        sleep_until_done(e);
     const cl_int code = clFinish(e->queue);
     TSR_THEN(status, tsr_cl_status(err, e->cl.device, "clFinish", code));
     return status;
