@@ -140,22 +140,19 @@ static void write_species(const tsr_solve *s, int k, tsr_words *w)
                   "of both as rigid species. ",
                   x->n_chain, x->one.reduced_chi2, whole->reduced_chi2,
                   x->best.reduced_chi2);
-    if (x->gain[0] > decisive && x->gain[1] > decisive)
-        tsr_words_add(w,
-                      "The mixture explains the curve better than either (log "
-                      "Bayes factors %.1f and %.1f), with %.0f %% [%.0f, %.0f] "
-                      "of the mass in the assembly: sample it with species in "
-                      "solve.yaml (docs/domains.md).",
-                      x->gain[0], x->gain[1], 100.0 * x->fraction[1],
-                      100.0 * x->fraction[0], 100.0 * x->fraction[2]);
-    else
-        tsr_words_add(w,
-                      "The curve does not ask for a mixture: the log Bayes "
-                      "factor for %s against the other is %.1f, and %.0f %% "
-                      "[%.0f, %.0f] of the mass may be in the assembly.",
-                      x->gain[0] > x->gain[1] ? "all together" : "one alone",
-                      fabs(x->gain[0] - x->gain[1]), 100.0 * x->fraction[1],
-                      100.0 * x->fraction[0], 100.0 * x->fraction[2]);
+    tsr_words_add(
+        w,
+        "The curve %s a mixture (log Bayes factors %.1f and %.1f over "
+        "one and all), with %.0f %% [%.0f, %.0f] of the mass in the "
+        "assembly%s.",
+        x->gain[0] > decisive && x->gain[1] > decisive ? "asks for"
+                                                       : "does not ask for",
+        x->gain[0], x->gain[1], 100.0 * x->fraction[1], 100.0 * x->fraction[0],
+        100.0 * x->fraction[2],
+        x->gain[0] > decisive && x->gain[1] > decisive
+            ? ": sample it with species in solve.yaml "
+              "(docs/domains.md)"
+            : "");
 }
 
 static void write_rigid(const tsr_solve *s, tsr_words *w)

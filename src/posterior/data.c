@@ -59,6 +59,14 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
                             "(structure.weights: infer)",
                             *n);
         }
+        if (m->n_species > 0 && (term[*n]->neutron != NULL ||
+                                 term[*n]->type->needs != TSR_NEEDS_PROFILE)) {
+            tsr_term_free(term[*n]);
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species: data.%d is no X-ray curve; leave it out, "
+                            "or the species",
+                            *n);
+        }
         warn_same_file(config, *n, log);
     }
     return TSR_OK;
@@ -207,12 +215,6 @@ static tsr_status read_equilibrium(const tsr_molecule *m, int n_term,
     const int n = m->n_species;
     const int has_kd = m->species[n - 1].mix.kd.word != 0; /* none */
     for (int d = 0; d < n_term; d++) {
-        if (term[d]->type->needs != TSR_NEEDS_PROFILE ||
-            term[d]->neutron != NULL)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "species: data.%d is no X-ray curve; leave it out, "
-                            "or the species",
-                            term[d]->number);
         if (has_kd && !(term[d]->at > 0.0))
             return tsr_fail(err, TSR_E_CONFIG,
                             "species: kd needs the concentration of every "
@@ -346,7 +348,7 @@ static tsr_status find_scattering(const tsr_config *config, int n_term,
     const int has_xray = find_probes(n_term, term, d);
     if (has_xray)
         TSR_TRY(set_xray_scattering(config, d, m, log, err));
-    if (m->n_species > 0)
+    if (m->n_species > 0 && n_term > 0)
         return set_species_scattering(d, m, err);
     return d->n_probe > has_xray ? set_all_neutron_scattering(
                                        has_xray, n_term, term, log, d, m, err)

@@ -953,43 +953,30 @@ double tsr_topology_mass(const tsr_topology *t, const int *absent)
     return mass;
 }
 
-/* Marks the bodies of the chains as present. */
-static tsr_status find_chains(const tsr_species_config *c, int number,
-                              const tsr_topology *t, tsr_molecule_species *s,
-                              tsr_err *err)
+/* Marks the bodies of the chains as present. Returns the number of bodies in
+ * copies of a symmetric assembly; -1: no residue is of chain *unknown. */
+static int find_chains(const tsr_topology *t, const tsr_strings *named,
+                       tsr_molecule_species *s, const char **unknown)
 {
+    int n_copy = 0, n_present = 0;
     for (int b = 0; b < t->n_body; b++)
         s->absent[b] = 1;
-    for (int i = 0; i < c->chains.n; i++) {
-        int n = 0;
-        for (int b = 0; b < t->n_body; b++)
-            if (strcmp(t->residue[t->body[b].residue].chain,
-                       c->chains.item[i]) == 0) {
-                n += s->absent[b];
-                s->absent[b] = 0;
-            }
-        if (n == 0)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "species.%d.chains: '%s' is named twice, or no "
-                            "chain of protein or of a flexible strand "
-                            "(ligands are part of the chain that carries "
-                            "them)",
-                            number, c->chains.item[i]);
+    for (int i = 0; i < named->n; i++) {
+        const int before = n_present;
+        *unknown = named->item[i];
+        for (int b = 0; b < t->n_body; b++) {
+            const tsr_residue *r = &t->residue[t->body[b].residue];
+            if (!s->absent[b] || strcmp(r->chain, *unknown) != 0)
+                continue;
+            s->absent[b] = 0;
+            n_present++;
+            n_copy += r->copy > 0;
+        }
+        if (n_present == before)
+            return -1;
     }
-    s->n_chain = c->chains.n;
-    for (int b = 0; b < t->n_body; b++)
-        s->mix.is_part |= s->absent[b];
-    return TSR_OK;
-}
-
-/* Has the species a body of a copy in a symmetric assembly? The engine sums a
- * subunit with its copies, so that a part of the assembly must be in one. */
-static int has_copies(const tsr_topology *t, const tsr_molecule_species *s)
-{
-    int n = 0;
-    for (int b = 0; b < t->n_body; b++)
-        n += !s->absent[b] && t->residue[t->body[b].residue].copy > 0;
-    return n > 0;
+    s->mix.is_part = n_present < t->n_body;
+    return n_copy;
 }
 
 static tsr_status read_one_species(const tsr_config *config, int k,
@@ -997,16 +984,29 @@ static tsr_status read_one_species(const tsr_config *config, int k,
 {
     const tsr_species_config *list = config->species.item, *c = &list[k];
     const tsr_topology *t = m->topology;
+    const char *unknown = NULL;
     tsr_molecule_species *s = &m->species[k];
     tsr_pool_array(&m->pool, s->absent, t->n_body);
     TSR_TRY(tsr_pool_check(&m->pool, err));
     s->mix = (tsr_species){.name = c->name,
                            .kd = c->kd,
                            .kd_range = {c->kd_range[0], c->kd_range[1]}};
-    TSR_TRY(find_chains(c, k, t, s, err));
+    const int n_copy = find_chains(t, &c->chains, s, &unknown);
+    if (n_copy < 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "species.%d.chains: '%s' is named twice, or no chain "
+                        "of protein or of a flexible strand (ligands are part "
+                        "of the chain that carries them)",
+                        k, unknown);
+    if (s->mix.is_part && n_copy > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "species.%d.chains: in a symmetric assembly a species "
+                        "is the whole assembly, or chains of its first "
+                        "subunit; leave structure.symmetry out",
+                        k);
     s->mix.mass = tsr_topology_mass(t, s->absent);
     const double ratio = s->mix.mass / m->species[0].mix.mass;
-    const double n = (double)s->n_chain / m->species[0].n_chain;
+    const double n = (double)c->chains.n / list[0].chains.n;
     if (n == floor(n) && fabs(ratio / n - 1.0) < 0.05)
         s->mix.n_unit = (int)n;
     if (c->kd.word != 0 && s->mix.n_unit < 2)
@@ -1015,13 +1015,7 @@ static tsr_status read_one_species(const tsr_config *config, int k,
                         "first species, %s, and consists of no whole number "
                         "of its particles; leave kd out",
                         k, c->name, ratio, list[0].name);
-    if (s->mix.is_part && t->symmetry.n > 1 && has_copies(t, s))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "species.%d.chains: in a symmetric assembly a species "
-                        "is the whole assembly, or chains of its first "
-                        "subunit; leave structure.symmetry out",
-                        k);
-    tsr_info(log, "species %s: %d of %d chains, %.1f kDa", c->name, s->n_chain,
+    tsr_info(log, "species %s: %d of %d chains, %.1f kDa", c->name, c->chains.n,
              t->n_chain, 1e-3 * s->mix.mass);
     return TSR_OK;
 }
@@ -1030,7 +1024,7 @@ static tsr_status read_one_species(const tsr_config *config, int k,
 static tsr_status read_species(const tsr_config *config, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {
-    int is_whole = 0;
+    int is_whole = config->species.n == 0;
     tsr_pool_array(&m->pool, m->species, config->species.n);
     TSR_TRY(tsr_pool_check(&m->pool, err));
     m->n_species = config->species.n;
@@ -1038,11 +1032,11 @@ static tsr_status read_species(const tsr_config *config, tsr_log *log,
         TSR_TRY(read_one_species(config, k, log, m, err));
         is_whole |= !m->species[k].mix.is_part;
     }
-    if (m->n_species > 0 && !is_whole)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "species: none has all chains of structure.file, so "
-                        "that some never scatter; leave them out of the file");
-    return TSR_OK;
+    return is_whole ? TSR_OK
+                    : tsr_fail(err, TSR_E_CONFIG,
+                               "species: none has all chains of "
+                               "structure.file; leave the other chains out of "
+                               "the file");
 }
 
 tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err)

@@ -42,7 +42,6 @@ void tsr_tables_clear(tsr_tables *tables);
 /* A species: the chains of the molecule that form one particle. */
 typedef struct {
     int *absent;     /* [n_body] 1: the body is not in the particle */
-    int n_chain;     /* number of its chains */
     tsr_species mix; /* name borrowed from the configuration; kd_range is that
                         of the configuration */
 } tsr_molecule_species;

@@ -80,7 +80,7 @@ a constant beyond what the samples show | 0> accumulates at *$|at the lower | te
 
 # ---- the rigid model of solve ----
 $ rigid="--set structure.frozen=true --set structure.flexible=[] --set structure.fixed=[]"
-a mixture | 0> The mixture explains | tessera solve dimer.pdb middle.dat $rigid -o mixed
+a mixture | 0> asks for a mixture | tessera solve dimer.pdb middle.dat $rigid -o mixed
     with its fraction | grep -q '"fraction": .0.4[0-9]*, 0.[45]' mixed/verdict.json
 the dimer alone | 0> does not ask for a mixture | tessera solve dimer.pdb pure.dat $rigid -o pure
 
