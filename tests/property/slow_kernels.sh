@@ -12,7 +12,8 @@ cd "$source" || exit 1
 # work-groups of at most $most work-items; any message fails.
 kind=gpu most=1024
 simulate() {
-    SIMULATED=$kind TESSERA_TEST_DEVICE=$kind TESSERA_TEST=$2 TESSERA_TEST_VARIANT=${3:-*} oclgrind --max-wgsize $most --data-races --check-api --uninitialized \
+    TESSERA_SIMULATED=$kind TESSERA_TEST_DEVICE=$kind TESSERA_TEST=$2 TESSERA_TEST_VARIANT=${3:-*} \
+        oclgrind --max-wgsize $most --data-races --check-api --uninitialized \
         --global-mem-size 4000000000 --log "$work/log" --max-errors 20 \
         --build-options "-Drestrict= -cl-opt-disable" \
         sh -c 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$build/tests/support/simulated.so" \
