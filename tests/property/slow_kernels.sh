@@ -40,5 +40,5 @@ most=16
 simulate property/test_surrogate few_walks
 kind=cpu
 simulate property/test_plane_wave units_move_at_small_q
-simulate property/test_surrogate device_agrees_with_double_precision
+simulate property/test_surrogate few_walks
 exit $bad
