@@ -133,7 +133,8 @@ SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
 # under Oclgrind, by tests/property/slow_kernels.sh
 SIMULATED := $(patsubst %,$(BUILD)/tests/%,property/test_engine_moves \
-               property/test_density unit/test_debye_sum)
+               property/test_density property/test_plane_wave \
+               property/test_surrogate unit/test_debye_sum)
 # The longest tests start first, so that all processors finish at about the same
 # time.
 LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \

@@ -181,6 +181,26 @@ if [ -f atoms.yaml ]; then
 END
 fi
 
+# ---- stopped twice between the populations phase and the first draw, which takes long ----
+sed 's/, starts: [^]]*\]//; s/student/measured/' good.yaml >grow.yaml
+grow="--set sampler.chains=8 --set sampler.warmup=1 --set sampler.draws=1 --set sampler.thin=2000"
+background tessera run grow.yaml --output twice $grow
+wait_until grep -q "chains were tempered" err.txt
+stop TERM
+check "stopped after the populations phase" test $status -eq 75
+background tessera resume twice
+wait_until grep -q "^resumed from" err.txt
+sleep 0.2
+stop TERM
+cases <<'END'
+    and again | test $status -eq 75
+status finds no draw | 0> . | tessera status twice --json
+    of warm-up either | json d.checkpoint.warmup == 0 and d.checkpoint.draws == 0
+goes on | 0 0 draws of warm-up, 0 kept | tessera resume twice
+without a stop | 0 chains were tempered | tessera run grow.yaml --output grown ${grow}
+$ same "populations, stopped twice: the same draws" grown twice
+END
+
 begin killed --set $often
 wait_until test -s killed/draws.log
 stop KILL

@@ -359,7 +359,7 @@ TEST(units_move_at_small_q)
     static problem p;
     make_problem(&p);
     p.spec.dq_inv_ang /= 8.0;
-    assert_true(move_units(&p, 40) > 0);
+    assert_true(move_units(&p, 24) > 0);
 }
 
 /* A range moves along x, as a group or a body, and is put back: refused exactly

@@ -19,13 +19,13 @@ static void find(void *to, const char *name)
     memcpy(to, &at, sizeof at);
 }
 
-/* Oclgrind's device is a GPU. With SIMULATED=cpu it is a processor, whose
- * kernels differ. */
+/* Oclgrind's device is a GPU. With TESSERA_SIMULATED=cpu it is a processor,
+ * whose kernels differ. */
 cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size,
                        void *value, size_t *size_out)
 {
     cl_int (*real)(cl_device_id, cl_device_info, size_t, void *, size_t *);
-    const char *kind = getenv("SIMULATED");
+    const char *kind = getenv("TESSERA_SIMULATED");
     find(&real, "clGetDeviceInfo");
     const cl_int code = real(device, what, size, value, size_out);
     if (code == CL_SUCCESS && what == CL_DEVICE_TYPE && value != NULL &&
