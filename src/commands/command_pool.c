@@ -939,9 +939,8 @@ static tsr_status write_distribution(const work *w, tsr_err *err)
     tsr_figure f = tsr_figure_new("distribution", "Rg of the ensembles",
                                   "Rg (\xc3\x85)", 650);
     for (int i = 0; i < N; i++) {
-        const int g = i / 2;
-        x[i] =
-            w->range[0] + (w->range[1] - w->range[0]) * ((i + 1) / 2) / N_BIN;
+        const int g = i / 2, edge = (i + 1) / 2;
+        x[i] = w->range[0] + (w->range[1] - w->range[0]) * edge / N_BIN;
         low[i] = c->low[g], high[i] = c->high[g], mean[i] = c->mean[g];
         pool[i] = (double)c->size[g] / w->curves.n;
     }
