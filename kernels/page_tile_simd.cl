@@ -223,7 +223,8 @@ static inline void store_pair(const VREAL *restrict sum,
 {
     for (int k = 0; k < PAGES; k += 4) {
         const float4 before = is_fresh ? (float4)0 : vload4(0, old + k);
-        float4 value = weight * sum_lanes(sum + k);
+        float4 value = sum_lanes(sum + k);
+        value *= weight;
         if (is_difference)
             value += before;
         vstore4(value, 0, now + k);
