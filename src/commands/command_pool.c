@@ -721,6 +721,9 @@ static void conclude(const work *w, const tsr_profile_result *fit,
 {
     const row *best = &w->row[w->best];
     double worst = 1.0, error = 0.0;
+    int n_open = 0; /* not excluded by odds of 20 to 1, exp(3) */
+    for (int r = 0; r < w->n_kind; r++)
+        n_open += r != w->best && w->row[r].log_z > best->log_z - 3.0;
     for (int r = 0; r < w->n_kind; r++)
         if (w->row[r].log_z + 3.0 * w->row[r].error > best->log_z - 4.6) {
             worst = fmax(worst, w->row[r].rhat);
@@ -734,6 +737,11 @@ static void conclude(const work *w, const tsr_profile_result *fit,
                       best->log_z - w->row[0].log_z);
     else
         tsr_words_add(words, " No other weights are needed.");
+    if (n_open > 0)
+        tsr_words_add(words,
+                      " The data do not decide: its odds against %d of the "
+                      "others are below 20.",
+                      n_open);
     tsr_words_add(words, "\n");
     const double noise = fmax(1.0, fit->fit.noise);
     if (fit->fit.reduced_chi2 > 1.5 * noise * noise || fit->fit.cormap_p < 0.01)

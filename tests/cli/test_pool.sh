@@ -56,6 +56,8 @@ a table | 0> ^Most probable: [23] members | pool pool.pdb --data mix.dat $few --
     with c1 and groups | out c1 [01].* c2 && out ^groups of similar curves && out ^10 copies
 data that no ensemble fits | 0 | pool pool.pdb --data other.dat --members 2 --copies none
     says so | text No ensemble of this pool fits
+$ cp part1.pdb twin.pdb
+twins | 0> do not decide: its odds against 2 of | pool part1.pdb twin.pdb --data mix.dat --members 1:2 --copies none
 every second model | 0> ^pool of 4 conformations | pool pool.pdb --frames 4 --data mix.dat --members 1 --copies none
 neutrons | 0> ^1 member | pool pool.pdb --radiation neutron --d2o 0.4 --data mix.dat --members 1 --copies none
 $ head -c 20 mix.dat >short.dcd
