@@ -206,9 +206,9 @@ static inline float4 sum_lanes(const VREAL *restrict v)
 {
     const float4 a = four_lanes(v[0]), b = four_lanes(v[1]);
     const float4 c = four_lanes(v[2]), d = four_lanes(v[3]);
-    const float4 ab = (float4)(a.lo + a.hi, b.lo + b.hi);
-    const float4 cd = (float4)(c.lo + c.hi, d.lo + d.hi);
-    return (float4)(ab.even + ab.odd, cd.even + cd.odd);
+    const float2 x = a.lo + a.hi, y = b.lo + b.hi;
+    const float2 z = c.lo + c.hi, w = d.lo + d.hi;
+    return (float4)(x.x + x.y, y.x + y.y, z.x + z.y, w.x + w.y);
 }
 
 /* Stores one pair of components of a tile in the cache, and adds the change to
