@@ -10,10 +10,10 @@ fi
 cd "$source" || exit 1
 # simulate PROGRAM TEST [VARIANT]: of a test program in Oclgrind, on a device of $kind with
 # work-groups of at most $most work-items; any message fails.
-kind=gpu most=1024
+kind=gpu most=1024 unwritten=--uninitialized
 simulate() {
     TESSERA_SIMULATED=$kind TESSERA_TEST_DEVICE=$kind TESSERA_TEST=$2 TESSERA_TEST_VARIANT=${3:-*} \
-        oclgrind --max-wgsize $most --data-races --check-api --uninitialized \
+        oclgrind --max-wgsize $most --data-races --check-api $unwritten \
         --global-mem-size 4000000000 --log "$work/log" --max-errors 20 \
         --build-options "-Drestrict= -cl-opt-disable" \
         sh -c 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$build/tests/support/simulated.so" \
@@ -36,9 +36,12 @@ simulate property/test_engine_moves self_test "SIMT, copied*"
 simulate property/test_density self_test
 simulate unit/test_debye_sum progress_tells_and_stops
 simulate property/test_plane_wave units_move_at_small_q
-most=16
-simulate property/test_surrogate few_walks
-kind=cpu
+kind=cpu most=16
 simulate property/test_plane_wave units_move_at_small_q
+# Oclgrind 21.10 ends with status 255 if it looks for unwritten values in walks, it seems
+# because a thread of their own launches them.
+unwritten=
+simulate property/test_surrogate few_walks
+kind=gpu
 simulate property/test_surrogate few_walks
 exit $bad
