@@ -1,7 +1,6 @@
 /* Many chains on several threads: the steps of each thread, the construction of
  * a sampler, and the functions that advance the chains, recompute their
  * profiles, and return times and counts. */
-#define _GNU_SOURCE /* for sbrk and madvise */
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
@@ -10,10 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-#include <unistd.h>
 
 /* Adds the time since the last call to one part of the worker's times. */
 static void add_time(tsr_worker *w, double *part)
@@ -527,23 +522,6 @@ static tsr_status assign_engines(tsr_sampler *s, int n_engine,
     return status;
 }
 
-/* Moves the memory that the heap has gained since it ended at `from` to huge
- * pages: a step visits some 100 kB of each chain, which takes many entries of
- * the processor's table of pages. Where the system cannot do so, nothing
- * changes. */
-static void use_huge_pages(char *from)
-{
-#ifdef __linux__
-    enum { COLLAPSE = 25, PAGE = 1 << 21 }; /* MADV_COLLAPSE, Linux 6.1 */
-    char *first = from + (PAGE - (uintptr_t)from % PAGE) % PAGE;
-    char *end = sbrk(0);
-    if (end - first >= PAGE)
-        (void)madvise(first, (size_t)(end - first) / PAGE * PAGE, COLLAPSE);
-#else
-    (void)from;
-#endif
-}
-
 /* Every engine must have chains, and as many systems as these chains need. */
 static tsr_status check_engines(const tsr_target *target, int n_chain,
                                 tsr_err *err)
@@ -591,7 +569,6 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
               end = tsr_ranks_first(n_chain, tsr_ranks_rank() + 1);
     const tsr_engine_group none = {.n_chain = end - first};
     int n_engine = target->n_engine > 0 ? target->n_engine : 1;
-    char *const heap_end = sbrk(0);
     *out = NULL;
     tsr_status status = check_engines(target, end - first, err);
     if (status != TSR_OK)
@@ -637,7 +614,6 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
         tsr_sampler_free(s);
         return status;
     }
-    use_huge_pages(heap_end);
     *out = s;
     return TSR_OK;
 }
