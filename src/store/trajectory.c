@@ -371,13 +371,23 @@ static tsr_status read_info(hid_t file, int n[N_KIND],
             err, TSR_E_DATA,
             "has neither /particles/atoms nor /particles/bodies; is it a "
             "trajectory of tessera?");
-    *info =
-        (tsr_trajectory_info){.n_frame = n_frame,
-                              .n_atom = n[ATOMS],
-                              .n_body = n[BODIES],
-                              .chain = (int)find_parameter(file, "chain"),
-                              .state = (int)find_parameter(file, "state"),
-                              .stride = (int)find_parameter(file, "stride")};
+    const char *name[] = {"chain", "state", "stride"};
+    int value[3];
+    for (int i = 0; i < 3; i++) {
+        const long long found = find_parameter(file, name[i]);
+        if (found < (i == 2) || found > INT_MAX)
+            return tsr_fail(err, TSR_E_DATA,
+                            "lacks the number '%s' of /parameters, or it is "
+                            "out of range",
+                            name[i]);
+        value[i] = (int)found;
+    }
+    *info = (tsr_trajectory_info){.n_frame = n_frame,
+                                  .n_atom = n[ATOMS],
+                                  .n_body = n[BODIES],
+                                  .chain = value[0],
+                                  .state = value[1],
+                                  .stride = value[2]};
     return TSR_OK;
 }
 
@@ -586,6 +596,11 @@ tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
         hid_t data = position_set(reader->input.file, kind, "step");
         TSR_TRY(read_frames(reader, data, H5T_NATIVE_INT64, first, n, 0, "step",
                             step, err));
+        for (int i = 0; i < n; i++)
+            if (step[i] < 0)
+                return tsr_fail(
+                    err, TSR_E_DATA, "'%s' is damaged: step %lld of frame %d",
+                    reader->input.path, (long long)step[i], first + i);
     }
     if (atom != NULL)
         TSR_TRY(read_position(reader, ATOMS, first, n, atom, err));

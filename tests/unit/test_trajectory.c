@@ -246,6 +246,28 @@ TEST(test_refused)
     FAILS(update(0), TSR_E_DATA, "HDF5");
 }
 
+/* Numbers that would index in front of an array of draws. */
+TEST(test_negative_numbers)
+{
+    const float xyz[3] = {1, 2, 3};
+    for (int i = 0; i < 4; i++) {
+        const tsr_trajectory_spec s = {
+            .n_body = 1, .chain = -(i == 1), .state = -(i == 2), .stride = 1};
+        const int64_t step = i == 3 ? -8 : 8;
+        tsr_trajectory_reader *reader = NULL;
+        tsr_trajectory *t;
+        int64_t read;
+        OK(tsr_trajectory_create(path, &s, &t, &err));
+        OK(tsr_trajectory_append(t, 1, &step, NULL, xyz, NULL, &err));
+        OK(tsr_trajectory_close(t, &err));
+        tsr_status status = tsr_trajectory_open(path, &reader, &err);
+        if (status == TSR_OK)
+            status = tsr_trajectory_read(reader, 0, 1, &read, NULL, NULL, &err);
+        tsr_trajectory_reader_free(reader);
+        assert_int_equal(status, i == 0 ? TSR_OK : TSR_E_DATA);
+    }
+}
+
 /* Only bodies, no observables. */
 TEST(test_bodies_only)
 {
