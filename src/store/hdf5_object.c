@@ -1,8 +1,6 @@
 /* Parts of HDF5's interface, with its errors converted to tessera's. */
 #include "store/hdf5_object.h"
 
-#include <hdf5_hl.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +204,27 @@ int tsr_hdf5_shape(hid_t data, hsize_t *size)
         bytes / MOST_PACKED > (double)H5Dget_storage_size(data) + SLACK)
         return -1;
     return rank;
+}
+
+herr_t tsr_hdf5_scales(hid_t data, int rank, int axis, H5DS_iterate_t visit,
+                       void *context)
+{
+    if (H5Aexists(data, DIMENSION_LIST) <= 0)
+        return 0;
+    hid_t attribute = H5Aopen(data, DIMENSION_LIST, H5P_DEFAULT);
+    hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    hid_t list = attribute >= 0 ? H5Aget_type(attribute) : -1;
+    hid_t item =
+        list >= 0 && H5Tget_class(list) == H5T_VLEN ? H5Tget_super(list) : -1;
+    const int is_list = item >= 0 && H5Tequal(item, H5T_STD_REF_OBJ) > 0 &&
+                        H5Sget_simple_extent_npoints(space) == rank;
+    tsr_hdf5_close(item);
+    tsr_hdf5_close(list);
+    tsr_hdf5_close(space);
+    tsr_hdf5_close(attribute);
+    return is_list
+               ? H5DSiterate_scales(data, (unsigned)axis, NULL, visit, context)
+               : -1;
 }
 
 int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,

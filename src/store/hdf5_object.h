@@ -5,6 +5,7 @@
 #include "core/status.h"
 
 #include <hdf5.h>
+#include <hdf5_hl.h>
 
 /* ---- errors ---- */
 
@@ -64,6 +65,12 @@ long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
  * where the sizes exceed what the stored bytes can be unpacked to, so that a
  * small file cannot claim terabytes. */
 int tsr_hdf5_shape(hid_t data, hsize_t *size);
+
+/* H5DSiterate_scales for one axis of a data set of this rank: calls visit for
+ * each dimension scale. Returns -1 as well if the attribute with the scales is
+ * no list of references for each axis, which the library does not check. */
+herr_t tsr_hdf5_scales(hid_t data, int rank, int axis, H5DS_iterate_t visit,
+                       void *context);
 
 /* Reads a block of a data set into `to`, or writes `from` if `to` is NULL. The
  * block begins at offset [rank] and has size [rank]. Returns 0 on failure, with

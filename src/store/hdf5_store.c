@@ -204,8 +204,7 @@ static herr_t check_object(hid_t file, const char *name, const H5O_info_t *info,
         if (rank < 0 || is_scale < 0)
             return -1;
         for (int i = 0; i < rank && !is_scale; i++)
-            if (H5DSiterate_scales(object, (unsigned)i, NULL, check_scale,
-                                   NULL) < 0)
+            if (tsr_hdf5_scales(object, rank, i, check_scale, NULL) < 0)
                 return -1;
         if (rank > 0 && !check_values(object, rank, size))
             return -1;

@@ -1064,8 +1064,8 @@ tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
     if (status == TSR_OK) {
         hsize_t size[H5S_MAX_RANK];
         const int rank = tsr_hdf5_shape(data, size);
-        if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
-                                           read_scale, &c) < 0) {
+        if (rank > 0 &&
+            tsr_hdf5_scales(data, rank, rank - 1, read_scale, &c) < 0) {
             status = report_unreadable(reader, group, name, err);
             free(c.value);
             c.value = NULL;
