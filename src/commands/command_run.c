@@ -24,7 +24,7 @@
               .doc = "print the result as one JSON object, including " \
                      "convergence")
 
-/* What one option says instead of a key of the file, at `text` in the config.
+/* Replaces the value of a key, *text in the config, by that of an option.
  */
 static tsr_status set_option(const char *option, const char *given,
                              const char *key, char **text, tsr_config *config,
@@ -39,7 +39,8 @@ static tsr_status set_option(const char *option, const char *given,
     return tsr_yaml_marks_put(&config->marks, key, option, err);
 }
 
-/* The configuration is then checked as with these keys. */
+/* Applies the options to the configuration and checks it; messages name the
+ * options. */
 static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                               tsr_err *err)
 {
@@ -51,8 +52,6 @@ static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                        &config->sampler.until, config, err));
     if (o->threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
-    if (o->checkpoint_every.word < 0)
-        config->output.checkpoint_every = o->checkpoint_every.number;
     if (o->draws > 0) {
         config->sampler.draws = (tsr_number_or_word){-1, (double)o->draws};
         TSR_TRY(tsr_yaml_marks_put(&config->marks, "sampler.draws", "--draws",
@@ -416,11 +415,6 @@ static const tsr_field resume_fields[] = {
               .doc = "device, instead of device.use; another type of device "
                      "rounds differently"),
     OPTION_THREADS,
-    TSR_FIELD(
-        NUMBER_OR_WORD, "checkpoint-every", tsr_run_options, checkpoint_every,
-        .argument = "SECONDS", .max = 86400.0,
-        .words = (const char *const[]){"auto", NULL},
-        .doc = "interval of checkpoints, instead of output.checkpoint_every"),
     OPTION_JSON,
     {0}};
 
