@@ -400,6 +400,10 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
     fputs("prior: {relax: true} # first move overlapping residues of the model "
           "apart\n",
           out);
+    if (w->job->dock.n > 0)
+        fputs("sampler: {chains: 64} # interfaces are separate modes, which "
+              "many chains find\n",
+              out);
     if (can_bend(w))
         fputs("# A fit: a long warm-up moves the model into the map, the draws "
               "show the\n# result. Its uncertainty needs many more draws "
@@ -897,6 +901,31 @@ static tsr_status find_symmetry(work *w, tsr_err *err)
     return TSR_OK;
 }
 
+/* Refuses chains to be docked that the file lacks. */
+static tsr_status check_docked(const work *w, tsr_err *err)
+{
+    const tsr_structure *s = w->structure;
+    for (int k = 0; k < w->job->dock.n; k++) {
+        const char *wanted = w->job->dock.item[k], *last = "";
+        char chains[256] = "";
+        int found = w->parts->n_strand > 0; /* check knows strands */
+        for (int i = 0; i < s->n_residue; i++) {
+            const char *name = s->residue[i].chain;
+            const size_t n = strlen(chains);
+            found |= strcmp(name, wanted) == 0;
+            if (strcmp(name, last) != 0)
+                snprintf(chains + n, sizeof chains - n, " %s", name);
+            last = name;
+        }
+        if (!found)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--dock %s: there is no such chain; chains of "
+                            "'%s':%s",
+                            wanted, w->job->model, chains);
+    }
+    return TSR_OK;
+}
+
 static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
 {
     TSR_TRY(name_picture(w, err));
@@ -906,6 +935,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
         w->structure, w->job->pae,
         (tsr_parts_choices){.no_loops = w->job->dock.n > 0}, log, &w->parts,
         &w->pae, err));
+    TSR_TRY(check_docked(w, err));
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(find_symmetry(w, err));
     if (w->structure->n_residue == 0)
