@@ -165,9 +165,8 @@ static inline int tsr_surrogate_n_count(const tsr_surrogate_spec *spec)
     return spec->n_torsion + 1 + 2 * spec->n_linker;
 }
 
-/* Jobs of one launch. */
+/* Jobs of a launch. */
 typedef struct {
-    int n_job;
     float *job;          /* [n_job][layout.size] */
     float (*point)[4];   /* [n_job][n_point] Angstrom */
     uint32_t (*key)[2];  /* [n_job] keys of random numbers */
@@ -177,42 +176,42 @@ typedef struct {
 } tsr_surrogate_call;
 
 typedef struct tsr_surrogate tsr_surrogate;
-typedef struct tsr_surrogate_walker tsr_surrogate_walker;
-typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 
-/* A device or host that runs jobs. Each half of a thread's chains has a walker.
- * walker_new makes a walker for at most max_jobs jobs (errors: TSR_E_DEVICE,
- * TSR_E_NOMEM); start begins the jobs of the walker's call, and wait returns
- * once their results are written (NULL: start returns then). */
-struct tsr_surrogate_engine {
+/* A launcher of tsr_move_launch: a device that makes walks, or the host for
+ * redraws. */
+typedef struct {
     const tsr_surrogate_spec *spec; /* borrowed */
-    void (*free)(tsr_surrogate_engine *engine);
-    tsr_status (*walker_new)(tsr_surrogate_engine *engine, int max_jobs,
-                             tsr_surrogate_walker **out, tsr_err *err);
-    tsr_status (*start)(tsr_surrogate_walker *walker, tsr_err *err);
-    tsr_status (*wait)(tsr_surrogate_walker *walker, tsr_err *err);
-    void (*walker_free)(tsr_surrogate_walker *walker);
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
     int is_on_gpu;                  /* 1: walks cost the host little */
-};
+} tsr_surrogate_engine;
 
-/* Holds max_jobs jobs. The caller fills `call` and reads the results. */
-struct tsr_surrogate_walker {
+/* A workspace of tsr_move_launch, for the jobs of a half of a thread's chains.
+ * The caller fills `call` and reads the results. */
+typedef struct {
     tsr_surrogate_engine *engine;
     tsr_surrogate_layout layout;
     tsr_surrogate_call call;
-};
+} tsr_surrogate_walker;
 
-/* Functions of tsr_move_launch. `engine` is a tsr_surrogate_engine, `walker` a
- * tsr_surrogate_walker. Freeing NULL does nothing. */
-void tsr_surrogate_engine_free(void *engine);
-tsr_status tsr_surrogate_walker_new(void *engine, int max_jobs, void **walker,
-                                    tsr_err *err);
-void tsr_surrogate_walker_free(void *walker);
+/* ---- engines ----
+ *
+ * Functions of tsr_move_launch for both kinds. Freeing NULL does nothing.
+ * Errors: TSR_E_DEVICE, TSR_E_NOMEM. */
 
-/* ---- engines ---- */
+void tsr_walk_engine_free(void *engine);
+tsr_status tsr_walker_new(void *engine, int max_jobs, void **walker,
+                          tsr_err *err);
+void tsr_walker_free(void *walker);
+tsr_status tsr_walker_start(void *walker, int n_job, tsr_err *err);
+tsr_status tsr_walker_wait(void *walker, tsr_err *err);
+
+/* A redraw engine is freed by free(). */
+tsr_status tsr_redrawer_new(void *engine, int max_jobs, void **redrawer,
+                            tsr_err *err);
+void tsr_redrawer_free(void *redrawer);
+tsr_status tsr_redrawer_run(void *redrawer, int n_job, tsr_err *err);
 
 /* Makes an engine that runs walks by a kernel on an OpenCL device
  * (kernels/surrogate.cl), compiled for this molecule. Borrows device and spec.

@@ -229,19 +229,6 @@ static tsr_status write_job(void *workspace, int job, const void *state,
         c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
 }
 
-static tsr_status start(void *workspace, int n_job, tsr_err *err)
-{
-    tsr_surrogate_walker *w = workspace;
-    w->call.n_job = n_job;
-    return w->engine->start(w, err);
-}
-
-static tsr_status wait_for(void *workspace, tsr_err *err)
-{
-    tsr_surrogate_walker *w = workspace;
-    return w->engine->wait(w, err);
-}
-
 /* The result of a job. */
 static const float *result_of(const void *workspace, int job)
 {
@@ -368,16 +355,18 @@ static double relative_cost(const void *launcher, const tsr_topology *topology)
     return engine->is_on_gpu ? 1.0 : WALK_COST_CPU;
 }
 
-/* Launchers are tsr_surrogate_engine, workspaces tsr_surrogate_walker. */
 #define LAUNCH                                                        \
     .state_owner = &tsr_move_surrogate, .extend_state = extend_state, \
-    .launcher_free = tsr_surrogate_engine_free,                       \
-    .workspace_new = tsr_surrogate_walker_new,                        \
-    .workspace_free = tsr_surrogate_walker_free, .job = write_job,    \
-    .start = start, .result = read_result
+    .job = write_job, .result = read_result
 
-static const tsr_move_launch walks = {LAUNCH, .turns_many_torsions = 1,
-                                      .wait = wait_for, .cost = relative_cost,
+static const tsr_move_launch walks = {LAUNCH,
+                                      .turns_many_torsions = 1,
+                                      .cost = relative_cost,
+                                      .launcher_free = tsr_walk_engine_free,
+                                      .workspace_new = tsr_walker_new,
+                                      .workspace_free = tsr_walker_free,
+                                      .start = tsr_walker_start,
+                                      .wait = tsr_walker_wait,
                                       .learn = surrogate_learn};
 
 const tsr_move_type tsr_move_surrogate = {
@@ -428,8 +417,14 @@ static void redraw_learn(const void *workspace, int job, void *state,
 
 /* Redraws are less frequent than walks, and replace a walk due at the same
  * step. */
-static const tsr_move_launch redraws = {
-    LAUNCH, .is_mid_period = 1, .cost = redraw_cost, .learn = redraw_learn};
+static const tsr_move_launch redraws = {LAUNCH,
+                                        .is_mid_period = 1,
+                                        .cost = redraw_cost,
+                                        .launcher_free = free,
+                                        .workspace_new = tsr_redrawer_new,
+                                        .workspace_free = tsr_redrawer_free,
+                                        .start = tsr_redrawer_run,
+                                        .learn = redraw_learn};
 
 const tsr_move_type tsr_move_redraw = {
     .name = "redraw",
@@ -501,7 +496,7 @@ static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
     if (status != TSR_OK && status != TSR_E_DEVICE)
         return tsr_fail(err, status, "%s", why.message);
     for (int e = 0; e < run->n_device && status != TSR_OK; e++) {
-        tsr_surrogate_engine_free(launcher[e][TSR_MOVE_surrogate]);
+        tsr_walk_engine_free(launcher[e][TSR_MOVE_surrogate]);
         launcher[e][TSR_MOVE_surrogate] = NULL;
     }
     if (status != TSR_OK)

@@ -55,11 +55,11 @@ typedef struct {
 /* ---- a launch ---- */
 
 /* After an error, waits until the device no longer uses the walker's memory. */
-static tsr_status start(tsr_surrogate_walker *base, tsr_err *err)
+tsr_status tsr_walker_start(void *of, int n_job, tsr_err *err)
 {
-    walker *w = (walker *)base;
-    const walk_engine *e = (const walk_engine *)base->engine;
-    const size_t global = (size_t)base->call.n_job * e->lanes;
+    const walker *w = of;
+    const walk_engine *e = (const walk_engine *)w->base.engine;
+    const size_t global = (size_t)n_job * e->lanes;
     const char *call = "clEnqueueWriteBuffer";
     cl_int code = clEnqueueWriteBuffer(w->queue, w->device, CL_FALSE, 0,
                                        w->at[RESULT], w->host, 0, NULL, NULL);
@@ -100,9 +100,9 @@ static void sleep_until_done(const walker *w)
     tsr_cl_release_event(&done);
 }
 
-static tsr_status wait_for(tsr_surrogate_walker *base, tsr_err *err)
+tsr_status tsr_walker_wait(void *of, tsr_err *err)
 {
-    const walker *w = (const walker *)base;
+    const walker *w = of;
     if (w->cl.device->info.type != TSR_DEVICE_CPU)
         sleep_until_done(w);
     return tsr_cl_status(err, w->cl.device, "clFinish", clFinish(w->queue));
@@ -110,10 +110,12 @@ static tsr_status wait_for(tsr_surrogate_walker *base, tsr_err *err)
 
 /* ---- a walker ---- */
 
-static void walker_free(tsr_surrogate_walker *base)
+void tsr_walker_free(void *of)
 {
-    tsr_cl_clear(&((walker *)base)->cl);
-    free(base);
+    walker *w = of;
+    if (w != NULL)
+        tsr_cl_clear(&w->cl);
+    free(w);
 }
 
 /* Makes queue and memory for n jobs, and the call that refers to it. */
@@ -164,30 +166,31 @@ static tsr_status set_arguments(walker *w, size_t n, tsr_err *err)
     return tsr_cl_status(err, e->cl.device, "clSetKernelArg", code);
 }
 
-static tsr_status walker_new(tsr_surrogate_engine *base, int max_jobs,
-                             tsr_surrogate_walker **out, tsr_err *err)
+tsr_status tsr_walker_new(void *engine, int max_jobs, void **out, tsr_err *err)
 {
-    const walk_engine *e = (const walk_engine *)base;
+    walk_engine *e = engine;
     walker *w = calloc(1, sizeof *w);
     TSR_TRY(tsr_allocated(w, err));
     w->cl.device = e->cl.device;
-    w->base = (tsr_surrogate_walker){.engine = base, .layout = e->layout};
+    w->base = (tsr_surrogate_walker){.engine = &e->base, .layout = e->layout};
     tsr_status status = make_call(w, (size_t)max_jobs, err);
     TSR_THEN(status, set_arguments(w, (size_t)max_jobs, err));
     if (status == TSR_OK)
-        *out = &w->base;
+        *out = w;
     else
-        walker_free(&w->base);
+        tsr_walker_free(w);
     return status;
 }
 
 /* ---- the engine ---- */
 
-static void engine_free(tsr_surrogate_engine *base)
+void tsr_walk_engine_free(void *engine)
 {
-    walk_engine *e = (walk_engine *)base;
-    tsr_cl_clear(&e->cl);
-    tsr_program_clear(&e->program);
+    walk_engine *e = engine;
+    if (e != NULL) {
+        tsr_cl_clear(&e->cl);
+        tsr_program_clear(&e->program);
+    }
     free(e);
 }
 
@@ -277,12 +280,7 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     *out = NULL;
     walk_engine *e = calloc(1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
-    e->base = (tsr_surrogate_engine){.spec = spec,
-                                     .free = engine_free,
-                                     .walker_new = walker_new,
-                                     .start = start,
-                                     .wait = wait_for,
-                                     .walker_free = walker_free};
+    e->base.spec = spec;
     e->cl.device = device;
     e->layout = tsr_surrogate_layout_of(spec);
     e->lanes = lanes_of(&device->info);
@@ -306,6 +304,6 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     if (status == TSR_OK)
         *out = &e->base;
     else
-        engine_free(&e->base);
+        tsr_walk_engine_free(e);
     return status;
 }

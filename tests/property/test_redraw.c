@@ -56,7 +56,7 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
         const tsr_conformation *from =
             c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        run_jobs(c.walker);
+        run_jobs(c.kind, c.walker, 1);
         OK(tsr_surrogate_apply_turns(w.surrogate, bare + 2 * p->n_q, to, &err));
         const double c2 = with_water ? (double)c.walker->call.job[1] : 0.0,
                      c2_to = with_water ? (double)result[2] : 0.0;
