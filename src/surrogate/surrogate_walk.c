@@ -49,6 +49,7 @@ typedef struct {
     cl_kernel kernel;
     cl_mem device;         /* all parts */
     char *host;            /* likewise, pinned */
+    cl_event done;         /* of the latest launch; NULL at first */
     size_t at[N_PART + 1]; /* begin of each part, and the end, bytes */
 } walker;
 
@@ -57,7 +58,7 @@ typedef struct {
 /* After an error, waits until the device no longer uses the walker's memory. */
 tsr_status tsr_walker_start(void *of, int n_job, tsr_err *err)
 {
-    const walker *w = of;
+    walker *w = of;
     const walk_engine *e = (const walk_engine *)w->base.engine;
     const size_t global = (size_t)n_job * e->lanes;
     const char *call = "clEnqueueWriteBuffer";
@@ -70,9 +71,10 @@ tsr_status tsr_walker_start(void *of, int n_job, tsr_err *err)
     }
     if (code == CL_SUCCESS) {
         call = "clEnqueueReadBuffer";
+        tsr_cl_release_event(&w->done);
         code = clEnqueueReadBuffer(w->queue, w->device, CL_FALSE, w->at[RESULT],
                                    w->at[N_PART] - w->at[RESULT],
-                                   w->host + w->at[RESULT], 0, NULL, NULL);
+                                   w->host + w->at[RESULT], 0, NULL, &w->done);
     }
     if (code == CL_SUCCESS) {
         call = "clFlush";
@@ -83,29 +85,20 @@ tsr_status tsr_walker_start(void *of, int n_job, tsr_err *err)
     return tsr_cl_status(err, e->cl.device, call, code);
 }
 
-/* Sleeps until the commands of the queue are complete, or one has failed. A
- * GPU's driver may occupy a processor in clFinish, which other threads
- * need. */
-static void sleep_until_done(const walker *w)
-{
-    const struct timespec nap = {.tv_nsec = 20000};
-    cl_event done = NULL;
-    cl_int state = CL_QUEUED;
-    if (clEnqueueMarkerWithWaitList(w->queue, 0, NULL, &done) == CL_SUCCESS &&
-        clFlush(w->queue) == CL_SUCCESS)
-        while (clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                              sizeof state, &state, NULL) == CL_SUCCESS &&
-               state > CL_COMPLETE)
-            nanosleep(&nap, NULL);
-    tsr_cl_release_event(&done);
-}
-
+/* On a GPU sleeps until the results are there, because the driver may occupy a
+ * processor in clWaitForEvents, which other threads need. */
 tsr_status tsr_walker_wait(void *of, tsr_err *err)
 {
-    const walker *w = of;
-    if (w->cl.device->info.type != TSR_DEVICE_CPU)
-        sleep_until_done(w);
-    return tsr_cl_status(err, w->cl.device, "clFinish", clFinish(w->queue));
+    const struct timespec nap = {.tv_nsec = 20000};
+    walker *w = of;
+    cl_int state = CL_QUEUED;
+    while (w->cl.device->info.type != TSR_DEVICE_CPU &&
+           clGetEventInfo(w->done, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                          sizeof state, &state, NULL) == CL_SUCCESS &&
+           state > CL_COMPLETE)
+        nanosleep(&nap, NULL);
+    return tsr_cl_status(err, w->cl.device, "clWaitForEvents",
+                         clWaitForEvents(1, &w->done));
 }
 
 /* ---- a walker ---- */
@@ -113,8 +106,10 @@ tsr_status tsr_walker_wait(void *of, tsr_err *err)
 void tsr_walker_free(void *of)
 {
     walker *w = of;
-    if (w != NULL)
+    if (w != NULL) {
         tsr_cl_clear(&w->cl);
+        tsr_cl_release_event(&w->done);
+    }
     free(w);
 }
 
