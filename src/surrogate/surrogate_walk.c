@@ -86,10 +86,11 @@ tsr_status tsr_walker_start(void *of, int n_job, tsr_err *err)
 }
 
 /* On a GPU sleeps until the results are there, because the driver may occupy a
- * processor in clWaitForEvents, which other threads need. */
+ * processor in clWaitForEvents, which other threads need. Naps are short beside
+ * a walk of some milliseconds, but each question takes the driver's lock. */
 tsr_status tsr_walker_wait(void *of, tsr_err *err)
 {
-    const struct timespec nap = {.tv_nsec = 20000};
+    const struct timespec nap = {.tv_nsec = 100000};
     walker *w = of;
     cl_int state = CL_QUEUED;
     while (w->cl.device->info.type != TSR_DEVICE_CPU &&
