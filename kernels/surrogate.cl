@@ -4,8 +4,9 @@
  * A step makes one of the following proposals: to turn one torsion; to turn two
  * neighbouring torsions against each other; to draw both torsions of a residue
  * from their density; to turn a linker as a whole (surrogate_turns.cl); to
- * change c2. The proposed points are written to a second array. Pairs of beads
- * are then counted by distance, and curve and likelihood follow from the counts
+ * change c2. The proposed points are written to a second array. Torsions and c2
+ * decide first, since half of the steps fail by them. Otherwise pairs of beads
+ * are counted by distance, and curve and likelihood follow from the counts
  * (surrogate_curve.cl). Only pairs whose distance changed are subtracted and
  * added again; if these are more than half of all pairs, all are counted anew.
  * Counts are integers, so that the result depends neither on the order of
@@ -43,16 +44,22 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                __global const int *n_term, __global const uint *cell,
                __global const float *sinc, float cutoff, float inverse_softness,
                float limit, float dq, float knots_per_ang,
-               __global const float *jobs, __global const uint2 *keys,
-               __global float4 *points, __global float4 *next_points,
-               __global float *results, __global int2 *counts)
+               __global float *exchange, __global float4 *next_points,
+               uint at_points, uint at_keys, uint at_results, uint at_counts)
 {
+    /* Jobs are at the begin of `exchange`, other parts at these offsets. */
+    __global float4 *points = (__global float4 *)(exchange + at_points);
+    __global const uint2 *keys = (__global const uint2 *)(exchange + at_keys);
+    __global float *results = exchange + at_results;
+    __global int2 *counts = (__global int2 *)(exchange + at_counts);
     /* The radius of a bead is the w component of its centre. */
-    __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];
+    __local float4 centre[N_BEAD], next_centre[N_BEAD];
 #if LANES == 1
     __local vector_workspace vectors;
 #else
+    __local float2 amount_at_c2[N_BEAD];
     __local int count[2 * N_KNOT], count_now[2 * N_KNOT], last_knot;
+    __local float4 knot_product[N_KNOT]; /* counts of the three products */
     __local float slice[SLICES * PRODUCTS * N_Q];
 #endif
     __local SUM sums[2][N_SUM];
@@ -72,7 +79,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
     __local float log_lik_of_all;
 
     const int lid = (int)get_local_id(0), group = (int)get_group_id(0);
-    __global const float *job = jobs + (size_t)group * JOB_SIZE;
+    __global const float *job = exchange + (size_t)group * JOB_SIZE;
     __global float4 *now = points + (size_t)group * N_POINT;
     __global float4 *next = next_points + (size_t)group * N_POINT;
     __global float *result = results + (size_t)group * RESULT_SIZE;
@@ -87,10 +94,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
 
     for (int p = lid; p < N_POINT; p += LANES)
         next[p] = now[p];
-    for (int b = lid; b < N_BEAD; b += LANES) {
-        amount[b] = vload4(b, job + AT_AMOUNT);
+    for (int b = lid; b < N_BEAD; b += LANES)
         unit_of[b] = (short)body[bead[b].z].w;
-    }
     for (int t = lid; t < RESULT_SIZE - AT_TURNS; t += LANES)
         result[AT_TURNS + t] = 0.0f;
     for (int t = lid; t < N_COUNT; t += LANES)
@@ -320,7 +325,23 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                     ? component_at(term + (of * PARTS + m) * 12, phi, psi)
                     : 0.0f;
         }
-        for (int b = lid; b < N_BEAD; b += LANES) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = lid; k < n_slot; k += LANES)
+            next_log[k] = log_of_parts(component + k * PARTS);
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        /* First stage of acceptance, without pairs of beads: torsions, c2 and
+         * the log ratio of the proposal. A uniform number below the first
+         * probability and below the product of both passes both stages. */
+        for (int k = 0; k < n_slot; k++)
+            change += next_log[k] - slot_log[slot_first + k];
+        const float log_uniform = log(unit(s.w));
+        const float log_first = change > 0.0f ? 0.0f : change; /* or NaN */
+        int is_tried = is_closed && log_uniform < log_first;
+        if (is_c2)
+            is_tried &= c2_next >= job[4] && c2_next <= job[5];
+        is_tried |= is_evaluation;
+        for (int b = lid; is_tried && b < N_BEAD; b += LANES) {
             const int2 span = point_range[b];
             const int is_far = span.x >= far_first && span.y <= far_end;
             const int stays = !is_evaluation && (span.y <= first ||
@@ -335,6 +356,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             if (!stays) {
                 const int4 own = bead[b];
                 float4 x = (float4)(0.0f);
+#pragma unroll 4
                 for (int k = own.x; k < own.x + own.y; k++)
                     x += part_weight[k] * next[part[k]];
                 x.w = radius[b];
@@ -342,8 +364,6 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = lid; k < n_slot; k += LANES)
-            next_log[k] = log_of_parts(component + k * PARTS);
 
         /* Pairs of beads: their contribution to the counts, and the list of
          * pairs close enough for overlaps. The loop goes over all pairs, or
@@ -357,69 +377,77 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                           limit, neighbour, &n_listed_pair, 0,
                           0,     0};
 #if LANES == 1
-        if (is_evaluation || c2_next != c2)
-            write_form_factors(&vectors, job + AT_SHAPE, amount, c2_next);
-        if (!is_all) /* at step 0 there are none */
-            write_centres(&vectors, 0, centre);
-        write_centres(&vectors, 1, next_centre);
-        for (int b = 0; b < N_BEAD; b++)
-            INT_OF(vectors.role, b) = role[b];
-        if (is_closed)
+        if (is_evaluation || (is_tried && c2_next != c2))
+            write_form_factors(&vectors, job, c2_next);
+        if (is_tried) {
+            if (!is_all) /* at step 0 there are none */
+                write_centres(&vectors, 0, centre);
+            write_centres(&vectors, 1, next_centre);
+            for (int b = 0; b < N_BEAD; b++)
+                INT_OF(vectors.role, b) = role[b];
             sum_pairs(&vectors, is_c2 ? 0 : &found, is_all ? -1 : n_fixed,
                       n_far, n_loose, order, loose, dq, cutoff, sums[at],
                       sums[to]);
+        }
 #else
-        const int n_pair = is_all ? N_PAIR : n_two + n_one;
+        int largest = 0;
+        if (is_evaluation || c2_next != c2)
+            set_amounts(amount_at_c2, job, c2_next, lid);
         if (is_all) {
             for (int k = lid; k < 2 * N_KNOT; k += LANES)
                 count[k] = 0;
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        int largest = 0;
+        for (int k = lid; is_tried && is_all && k < N_PAIR; k += LANES) {
+            const int a = pair[k].x, b = pair[k].y;
+            const float4 by = pair_products(amount_at_c2[a], amount_at_c2[b],
+                                            unit_0, unit_1, unit_2);
+            const float4 x = next_centre[a], y = next_centre[b];
+            const float r2 = square_of(x - y), reach_ang = cutoff + x.w + y.w;
+            int knot;
+            const int4 counts = knot_counts(r2, by, knots_per_ang, &knot);
+            add_knot_counts(count, knot, counts);
+            largest = max(largest, knot + 1);
+            if (!is_c2 && r2 < reach_ang * reach_ang)
+                add_overlap(&found, a, b, x.w == 0.0f && y.w == 0.0f, r2, 1);
+        }
         const float per_still = n_fixed > 0 ? 1.0f / (float)n_fixed : 0.0f;
-        for (int k = lid; is_closed && k < n_pair; k += LANES) {
-            int a, b;
-            if (is_all) {
-                a = pair[k].x, b = pair[k].y;
-            } else if (k < n_two) {
+        for (int k = lid; is_tried && !is_all && k < n_two + n_one;
+             k += LANES) {
+            int c, d;
+            if (k < n_two) {
                 const int m = (int)(((float)k + 0.5f) * per_still);
-                a = order[N_BEAD - 1 - m], b = order[k - m * n_fixed];
+                c = order[N_BEAD - 1 - m], d = order[k - m * n_fixed];
             } else {
                 const int m = (k - n_two) / N_BEAD;
-                a = loose[m], b = k - n_two - m * N_BEAD;
-                if ((role[b] == LOOSE && b <= a) ||
-                    (unit_of[a] >= 0 && unit_of[a] == unit_of[b]))
+                c = loose[m], d = k - n_two - m * N_BEAD;
+                if ((role[d] == LOOSE && d <= c) ||
+                    (unit_of[c] >= 0 && unit_of[c] == unit_of[d]))
                     continue;
             }
-            if (a > b) { /* the order of the list of pairs */
-                const int c = a;
-                a = b, b = c;
-            }
-            const float4 by = pair_products(amount[a], amount[b], c2_next,
+            const int a = min(c, d), b = max(c, d); /* as in the list */
+            const float4 by = pair_products(amount_at_c2[a], amount_at_c2[b],
                                             unit_0, unit_1, unit_2);
-            int4 old_counts = (int4)(0);
-            int old_knot = -1, knot;
-            for (int sign = is_all ? 1 : -1; sign < 2; sign += 2) {
-                const float4 x = sign > 0 ? next_centre[a] : centre[a];
-                const float4 y = sign > 0 ? next_centre[b] : centre[b];
-                const float r2 = square_of(x - y);
-                const float reach_ang = cutoff + x.w + y.w;
-                if (!is_c2 && r2 < reach_ang * reach_ang)
-                    add_overlap(&found, a, b, x.w == 0.0f && y.w == 0.0f, r2,
-                                sign);
-                const int4 new_counts =
-                    knot_counts(r2, by, knots_per_ang, &knot);
-                largest = max(largest, knot + 1);
-                if (sign < 0) {
-                    old_counts = new_counts, old_knot = knot;
-                    continue;
-                }
-                /* For a small step the knot is often the same. */
-                if (old_knot >= 0 && old_knot != knot)
-                    add_knot_counts(count, old_knot, -old_counts);
-                add_knot_counts(count, knot,
-                                old_knot == knot ? new_counts - old_counts
-                                                 : new_counts);
+            const float4 x = next_centre[a], y = next_centre[b];
+            const float reach_ang = cutoff + x.w + y.w;
+            const float r2[2] = {square_of(centre[a] - centre[b]),
+                                 square_of(x - y)};
+            int knot[2];
+            const int4 had = knot_counts(r2[0], by, knots_per_ang, &knot[0]);
+            int4 counts = knot_counts(r2[1], by, knots_per_ang, &knot[1]);
+            if (knot[0] == knot[1]) /* frequent for a small step */
+                counts -= had;
+            else
+                add_knot_counts(count, knot[0], -had);
+            add_knot_counts(count, knot[1], counts);
+            largest = max(largest, knot[1] + 1);
+            if (fmin(r2[0], r2[1]) >= reach_ang * reach_ang)
+                continue;
+            for (int sign = -1; sign < 2; sign += 2) {
+                const float square = sign < 0 ? r2[0] : r2[1];
+                if (square < reach_ang * reach_ang)
+                    add_overlap(&found, a, b, x.w == 0.0f && y.w == 0.0f,
+                                square, sign);
             }
         }
         atomic_max(&last_knot, largest);
@@ -456,6 +484,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                 const float4 y = at_points[part[q.x + v]];
                 if (square_of(middle - y) >= reach_ang * reach_ang)
                     continue;
+#pragma unroll 4
                 for (int u = 0; u < p.w; u++) {
                     const float4 x =
                         p.w > 1 ? at_points[part[p.x + u]] : middle;
@@ -476,31 +505,31 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         start_forbidden |= i == 0 && forbidden;
-        int is_possible = is_closed && !(forbidden || start_forbidden);
-        if (is_c2)
-            is_possible &= c2_next >= job[4] && c2_next <= job[5];
-        is_possible |= is_evaluation;
+        const int is_possible =
+            is_evaluation || (is_tried && !(forbidden || start_forbidden));
         const int energy_next = energy + (is_anew ? 0 : energy_now);
-        change += (float)(energy_now - energy_next) / UNIT_PER_NAT;
-        for (int k = 0; k < n_slot; k++)
-            change += next_log[k] - slot_log[slot_first + k];
+        const float log_overlaps =
+            (float)(energy_now - energy_next) / UNIT_PER_NAT;
         if (is_possible) {
 #if LANES > 1
             const int n_knot = last_knot;
+            for (int b = lid; b <= n_knot; b += LANES) {
+                const int two = count[N_KNOT + b];
+                const int low = (int)(short)(two & 0xffff);
+                knot_product[b] =
+                    (float4)((float)count[b], (float)((two - low) >> 16),
+                             (float)low, 0.0f);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
             for (int k = lid; k < SLICES * N_Q; k += LANES) {
                 const int q = k % N_Q, own = k / N_Q;
-                float sum_0 = 0.0f, sum_1 = 0.0f, sum_2 = 0.0f;
-                for (int b = own; b <= n_knot; b += SLICES) {
-                    const float by = sinc[b * N_Q + q];
-                    const int two = count[N_KNOT + b];
-                    const int low = (int)(short)(two & 0xffff);
-                    sum_0 += by * (float)count[b];
-                    sum_1 += by * (float)((two - low) >> 16);
-                    sum_2 += by * (float)low;
-                }
-                slice[(own * PRODUCTS + 0) * N_Q + q] = sum_0;
-                slice[(own * PRODUCTS + 1) * N_Q + q] = sum_1;
-                slice[(own * PRODUCTS + 2) * N_Q + q] = sum_2;
+                float4 sum = (float4)(0.0f);
+#pragma unroll 4
+                for (int b = own; b <= n_knot; b += SLICES)
+                    sum += sinc[b * N_Q + q] * knot_product[b];
+                slice[(own * PRODUCTS + 0) * N_Q + q] = sum.x;
+                slice[(own * PRODUCTS + 1) * N_Q + q] = sum.y;
+                slice[(own * PRODUCTS + 2) * N_Q + q] = sum.z;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int k = lid; k < PRODUCTS * N_Q; k += LANES) {
@@ -543,9 +572,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             log_lik_next = log_lik_of_all;
         }
 
-        const float log_accept = change + beta * (log_lik_next - log_lik);
+        const float log_second =
+            log_overlaps + beta * (log_lik_next - log_lik);
         const int accept =
-            is_evaluation || (is_possible && log(unit(s.w)) < log_accept);
+            is_evaluation ||
+            (is_possible && log_uniform < log_first + log_second);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int p = first + lid; p < end; p += LANES) {
             if (accept)
@@ -566,9 +597,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             else
                 count[k] = count_now[k];
         }
-#else
         if (!accept && c2_next != c2)
-            write_form_factors(&vectors, job + AT_SHAPE, amount, c2);
+            set_amounts(amount_at_c2, job, c2, lid);
+#else
+        if (!accept && is_tried && c2_next != c2)
+            write_form_factors(&vectors, job, c2);
 #endif
         for (int k = lid; accept && k < n_slot; k += LANES) {
             angle[slot_first + k][0] = next_angle[k][0];
@@ -585,8 +618,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                     result[AT_TURNS + which[k]] += turned[k];
         }
         if (learns) {
-            const int is_learnt = is_possible && log_accept == log_accept;
-            const float p = is_learnt ? exp(fmin(log_accept, 0.0f)) : 0.0f;
+            const int is_learnt = is_possible && log_second == log_second;
+            const float p = is_learnt ? exp(fmin(log_second, 0.0f)) : 0.0f;
             learn_factor(result + AT_LEARN + l * N_FACTOR, &work,
                          n_turn < MIN_CLOSED ? n_turn : 6, p, lid);
         }

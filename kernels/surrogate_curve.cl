@@ -145,6 +145,13 @@ float square_of(float4 d)
     return fma(d.x, d.x, fma(d.y, d.y, d.z * d.z));
 }
 
+/* Amounts of bead b at c2. */
+float2 amount_at(__global const float *job, int b, float c2)
+{
+    const float4 u = vload4(b, job + AT_AMOUNT);
+    return (float2)(fma(c2, u.z, u.x), fma(c2, u.w, u.y));
+}
+
 #if LANES == 1
 /* ---- pairs of beads, summed by vectors ---- */
 
@@ -213,16 +220,14 @@ void write_centres(__local vector_workspace *r, int side,
     }
 }
 
-void write_form_factors(__local vector_workspace *r,
-                        __global const float *shape,
-                        __local const float4 *amount, float c2)
+void write_form_factors(__local vector_workspace *r, __global const float *job,
+                        float c2)
 {
+    __global const float *shape = job + AT_SHAPE;
     for (int b = 0; b < N_BEAD; b++) {
-        const float4 u = amount[b];
-        const float first = fma(c2, u.z, u.x), second = fma(c2, u.w, u.y);
+        const float2 u = amount_at(job, b, c2);
         for (int q = 0; q < N_Q; q++)
-            FLOAT_OF(r->form[q], b) =
-                shape[q] * first + shape[N_Q + q] * second;
+            FLOAT_OF(r->form[q], b) = shape[q] * u.x + shape[N_Q + q] * u.y;
     }
 }
 
@@ -402,13 +407,18 @@ void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
 
 /* Products of two beads' amounts in units of the counts, for the products of
  * shapes 0 0, 0 1 and 1 1. */
-float4 pair_products(float4 u, float4 v, float c2, float unit_0, float unit_1,
+float4 pair_products(float2 u, float2 v, float unit_0, float unit_1,
                      float unit_2)
 {
-    const float u0 = fma(c2, u.z, u.x), u1 = fma(c2, u.w, u.y);
-    const float v0 = fma(c2, v.z, v.x), v1 = fma(c2, v.w, v.y);
-    return (float4)(u0 * v0 * unit_0, fma(u0, v1, u1 * v0) * unit_1,
-                    u1 * v1 * unit_2, 0.0f);
+    return (float4)(u.x * v.x * unit_0, fma(u.x, v.y, u.y * v.x) * unit_1,
+                    u.y * v.y * unit_2, 0.0f);
+}
+
+void set_amounts(__local float2 *to, __global const float *job, float c2,
+                 int lid)
+{
+    for (int b = lid; b < N_BEAD; b += LANES)
+        to[b] = amount_at(job, b, c2);
 }
 
 /* The products of a pair, divided linearly between the two knots next to its

@@ -24,6 +24,12 @@
  * turns by d = F u, u ~ N(0, 1), with F learnt; the ratio of its proposal
  * densities is 1. */
 
+/* A single work-item waits for no other. PoCL compiles the kernel in a quarter
+ * of the time without barriers. */
+#if LANES == 1
+#define barrier(flags)
+#endif
+
 #define PI 3.14159265358979f
 #define LEVER 10.0f
 #define MAX_TURNS 20 /* torsions of a linker that turn at once */
@@ -283,6 +289,7 @@ void multiply(__local linker_workspace *r, int a, int b, int n, int lid)
 {
     for (int i = lid; i < 36; i += LANES) {
         float sum = 0.0f;
+#pragma unroll 5
         for (int k = 0; k < n; k++)
             sum += r->column[a][k][i / 6] * r->column[b][k][i % 6];
         r->square[i] = sum;
@@ -331,8 +338,9 @@ void project_out(__local linker_workspace *r, int side, int n, int is_free,
                  int lid)
 {
     multiply(r, side, side, n, lid);
-    for (int i = lid; i < 6; i += LANES) {
+    for (int i = LANES - 1 - lid; i < 6; i += LANES) {
         float sum = 0.0f;
+#pragma unroll 5
         for (int k = 0; k < n; k++)
             sum += r->column[side][k][i] * r->null_turn[side][k];
         r->right[i] = sum;
@@ -393,6 +401,7 @@ motion rotation_by_vector(float4 omega)
 float null_ratio(__local const linker_workspace *r, int n, float width)
 {
     float there = 0.0f, back = 0.0f;
+#pragma unroll 5
     for (int k = 0; k < n; k++) {
         there += r->null_turn[0][k] * r->null_turn[0][k];
         back += r->null_turn[1][k] * r->null_turn[1][k];
@@ -406,6 +415,7 @@ float null_ratio(__local const linker_workspace *r, int n, float width)
 int is_reverse(__local const linker_workspace *r, int n)
 {
     float difference = 0.0f, largest = 0.0f;
+#pragma unroll 5
     for (int k = 0; k < n; k++) {
         difference = fmax(difference, fabs(r->angle[0][k] + r->angle[1][k]));
         largest = fmax(largest, fabs(r->angle[0][k]));

@@ -42,8 +42,6 @@ OWNED(gsl_matrix)
 OWNED(gsl_vector)
 OWNED(gsl_permutation)
 OWNED(tsr_surrogate)
-OWNED(tsr_surrogate_walker)
-OWNED(tsr_surrogate_engine)
 #define own_tsr_form_factor_table own_tsr_form_factor
 #define own_tsr_density_engine own_tsr_density
 

@@ -639,6 +639,10 @@ static int set_up(void)
 {
     if (!open_standard_streams())
         return 0;
+    /* NVIDIA's driver gives the queues of a process 8 channels, or up to 32. A
+     * kernel waits for those of other queues in its channel: the engine's for
+     * walks, which take a hundred times as long. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     if (tsr_ranks_rank() == 0)
         watch_input();
     /* A closed output pipe must not kill a run between two checkpoints: the

@@ -91,8 +91,8 @@ typedef struct {
  * a system is cheap if a launch has many, so with data and enough memory the
  * ladder reaches the prior. There are so many chains that each half of a thread
  * submits at least 64 systems at a time, if memory allows. With walks by a
- * surrogate, one launch holds half of the walks of all threads, and 512
- * replicas suffice. If the number of draws is auto, the run ends when the
+ * surrogate, the device makes those of half of all replicas at a time, and 512
+ * suffice. If the number of draws is auto, the run ends when the
  * chains have converged, or at a largest number of draws, which bounds the size
  * of the files.
  *

@@ -1354,6 +1354,8 @@ static tsr_status run_job(redraw_workspace *s, int i, tsr_err *err)
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     const uint32_t *key = s->base.call.key[i];
+    const int n_count = tsr_surrogate_n_count(p);
+    int32_t(*count)[2] = s->base.call.count + (ptrdiff_t)i * n_count;
     float *result = s->base.call.result + (size_t)i * size;
     read_job(s, i);
     memset(result, 0, size * sizeof *result);
@@ -1362,25 +1364,35 @@ static tsr_status run_job(redraw_workspace *s, int i, tsr_err *err)
     result[2] = s->job[s->base.layout.head + 1];
     s->rng = tsr_rng_new((uint64_t)key[0] << 32 | key[1], 0);
     TSR_TRY(tsr_allocated(s->rng, err));
-    choose_part(s, choose_stretch(s));
-    redraw(s, result);
+    const stretch *chosen = choose_stretch(s);
+    const ptrdiff_t number = chosen - s->stretch;
+    const int is_tried =
+        gsl_rng_uniform(s->rng) < (double)s->job[s->base.layout.width + number];
+    memset(count, 0, (size_t)n_count * sizeof *count);
+    count[number][0] = is_tried;
+    if (is_tried) {
+        choose_part(s, chosen);
+        redraw(s, result);
+    }
     gsl_rng_free(s->rng);
     return TSR_OK;
 }
 
-static tsr_status run_jobs(tsr_surrogate_walker *walker, tsr_err *err)
+tsr_status tsr_redrawer_run(void *redrawer, int n_job, tsr_err *err)
 {
-    for (int i = 0; i < walker->call.n_job; i++)
-        TSR_TRY(run_job((redraw_workspace *)walker, i, err));
+    for (int i = 0; i < n_job; i++)
+        TSR_TRY(run_job(redrawer, i, err));
     return TSR_OK;
 }
 
 /* ---- the engine ---- */
 
-static void workspace_free(tsr_surrogate_walker *walker)
+void tsr_redrawer_free(void *redrawer)
 {
-    tsr_pool_clear(&((redraw_workspace *)walker)->memory);
-    free(walker);
+    redraw_workspace *s = redrawer;
+    if (s != NULL)
+        tsr_pool_clear(&s->memory);
+    free(s);
 }
 
 static void make_call(redraw_workspace *s, size_t n)
@@ -1435,10 +1447,10 @@ static void allocate(redraw_workspace *s)
     }
 }
 
-static tsr_status workspace_new(tsr_surrogate_engine *engine, int max_jobs,
-                                tsr_surrogate_walker **out, tsr_err *err)
+tsr_status tsr_redrawer_new(void *engine, int max_jobs, void **redrawer,
+                            tsr_err *err)
 {
-    const tsr_surrogate_spec *p = engine->spec;
+    const tsr_surrogate_spec *p = ((tsr_surrogate_engine *)engine)->spec;
     redraw_workspace *s = calloc(1, sizeof *s);
     TSR_TRY(tsr_allocated(s, err));
     s->base.engine = engine;
@@ -1450,18 +1462,13 @@ static tsr_status workspace_new(tsr_surrogate_engine *engine, int max_jobs,
     allocate(s);
     const tsr_status status = tsr_pool_check(&s->memory, err);
     if (status != TSR_OK) {
-        workspace_free(&s->base);
+        tsr_redrawer_free(s);
         return status;
     }
     list_stretches(p, s->stretch);
     set_densities(p, s->density);
-    *out = &s->base;
+    *redrawer = s;
     return TSR_OK;
-}
-
-static void engine_free(tsr_surrogate_engine *engine)
-{
-    free(engine);
 }
 
 int tsr_redraw_n_stretch(const tsr_surrogate_spec *spec)
@@ -1473,10 +1480,6 @@ tsr_surrogate_engine *tsr_redraw_engine_new(const tsr_surrogate_spec *spec)
 {
     tsr_surrogate_engine *e = calloc(1, sizeof *e);
     if (e != NULL)
-        *e = (tsr_surrogate_engine){.spec = spec,
-                                    .free = engine_free,
-                                    .walker_new = workspace_new,
-                                    .start = run_jobs,
-                                    .walker_free = workspace_free};
+        e->spec = spec;
     return e;
 }

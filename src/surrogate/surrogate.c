@@ -20,7 +20,7 @@ enum {
     POWERS = TSR_SURROGATE_POWERS
 };
 
-/* ---- jobs and engines ---- */
+/* ---- jobs ---- */
 
 tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec)
 {
@@ -39,28 +39,6 @@ tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec)
     l.curve = l.denominator + TSR_SURROGATE_POWERS * q;
     l.size = l.curve + spec->n_curve * l.curve_size;
     return l;
-}
-
-void tsr_surrogate_engine_free(void *engine)
-{
-    if (engine != NULL)
-        ((tsr_surrogate_engine *)engine)->free(engine);
-}
-
-tsr_status tsr_surrogate_walker_new(void *engine, int max_jobs, void **walker,
-                                    tsr_err *err)
-{
-    tsr_surrogate_walker *w = NULL;
-    const tsr_status status =
-        ((tsr_surrogate_engine *)engine)->walker_new(engine, max_jobs, &w, err);
-    *walker = w;
-    return status;
-}
-
-void tsr_surrogate_walker_free(void *walker)
-{
-    if (walker != NULL)
-        ((tsr_surrogate_walker *)walker)->engine->walker_free(walker);
 }
 
 /* ---- beads ---- */

@@ -115,7 +115,9 @@ typedef struct {
                        amounts equal to 1 */
     int angle;      /* [n_slot][2] phi, psi, rad */
     int width;  /* [n_torsion + 1 + n_linker] step widths: of torsions, rad; of
-                   c2; of torsions of closed linkers, rad */
+                   c2; of torsions of closed linkers, rad. Jobs of redraws have
+                   instead, for each stretch, the probability that a redraw of
+                   it is tried */
     int factor; /* [n_linker][FACTOR] lower factor of the covariance of the
                    moving part's steps (a rotation vector, rad, and a shift in
                    units of 10 Angstrom), or, with at most FREE torsions, of the
@@ -165,9 +167,8 @@ static inline int tsr_surrogate_n_count(const tsr_surrogate_spec *spec)
     return spec->n_torsion + 1 + 2 * spec->n_linker;
 }
 
-/* Jobs of one launch. */
+/* Jobs of a launch. */
 typedef struct {
-    int n_job;
     float *job;          /* [n_job][layout.size] */
     float (*point)[4];   /* [n_job][n_point] Angstrom */
     uint32_t (*key)[2];  /* [n_job] keys of random numbers */
@@ -177,42 +178,42 @@ typedef struct {
 } tsr_surrogate_call;
 
 typedef struct tsr_surrogate tsr_surrogate;
-typedef struct tsr_surrogate_walker tsr_surrogate_walker;
-typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 
-/* A device or host that runs jobs. Each half of a thread's chains has a walker.
- * walker_new makes a walker for at most max_jobs jobs (errors: TSR_E_DEVICE,
- * TSR_E_NOMEM); start begins the jobs of the walker's call, and wait returns
- * once their results are written (NULL: start returns then). */
-struct tsr_surrogate_engine {
+/* A launcher of tsr_move_launch: a device that makes walks, or the host for
+ * redraws. */
+typedef struct {
     const tsr_surrogate_spec *spec; /* borrowed */
-    void (*free)(tsr_surrogate_engine *engine);
-    tsr_status (*walker_new)(tsr_surrogate_engine *engine, int max_jobs,
-                             tsr_surrogate_walker **out, tsr_err *err);
-    tsr_status (*start)(tsr_surrogate_walker *walker, tsr_err *err);
-    tsr_status (*wait)(tsr_surrogate_walker *walker, tsr_err *err);
-    void (*walker_free)(tsr_surrogate_walker *walker);
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
     int is_on_gpu;                  /* 1: walks cost the host little */
-};
+} tsr_surrogate_engine;
 
-/* Holds max_jobs jobs. The caller fills `call` and reads the results. */
-struct tsr_surrogate_walker {
+/* A workspace of tsr_move_launch, for the jobs of a half of a thread's chains.
+ * The caller fills `call` and reads the results. */
+typedef struct {
     tsr_surrogate_engine *engine;
     tsr_surrogate_layout layout;
     tsr_surrogate_call call;
-};
+} tsr_surrogate_walker;
 
-/* Functions of tsr_move_launch. `engine` is a tsr_surrogate_engine, `walker` a
- * tsr_surrogate_walker. Freeing NULL does nothing. */
-void tsr_surrogate_engine_free(void *engine);
-tsr_status tsr_surrogate_walker_new(void *engine, int max_jobs, void **walker,
-                                    tsr_err *err);
-void tsr_surrogate_walker_free(void *walker);
+/* ---- engines ----
+ *
+ * Functions of tsr_move_launch for both kinds. Freeing NULL does nothing.
+ * Errors: TSR_E_DEVICE, TSR_E_NOMEM. */
 
-/* ---- engines ---- */
+void tsr_walk_engine_free(void *engine);
+tsr_status tsr_walker_new(void *engine, int max_jobs, void **walker,
+                          tsr_err *err);
+void tsr_walker_free(void *walker);
+tsr_status tsr_walker_start(void *walker, int n_job, tsr_err *err);
+tsr_status tsr_walker_wait(void *walker, tsr_err *err);
+
+/* A redraw engine is freed by free(). */
+tsr_status tsr_redrawer_new(void *engine, int max_jobs, void **redrawer,
+                            tsr_err *err);
+void tsr_redrawer_free(void *redrawer);
+tsr_status tsr_redrawer_run(void *redrawer, int n_job, tsr_err *err);
 
 /* Makes an engine that runs walks by a kernel on an OpenCL device
  * (kernels/surrogate.cl), compiled for this molecule. Borrows device and spec.
@@ -247,7 +248,8 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
  * A redraw uses the job of a walk, except step widths and factors. In its
  * result log g is 0 at the start and the change of log g at the end. The
  * profiles are those without numerator and denominator, or NaN if no redraw was
- * possible. */
+ * tried or possible. The first count of a stretch is 1 if its redraw was
+ * tried. */
 
 /* Number of stretches (linkers and tails) that can be redrawn. Redraws need at
  * least one. */
@@ -279,8 +281,10 @@ typedef struct {
     long n_redrawn;    /* redraws from which ratio was learnt */
     long *n_seen;      /* [n_width] walks from which each width was learnt */
     double *log_width; /* [n_width] of torsions, of c2, of closed linkers */
-    int *size;         /* [n_linker] rows of each factor */
-    long *n_step;      /* [n_linker] walks from which each factor was learnt */
+    double *redrawn; /* [n_width] share of the redraws of each stretch that were
+                        accepted */
+    int *size;       /* [n_linker] rows of each factor */
+    long *n_step;    /* [n_linker] walks from which each factor was learnt */
     double (*factor)[TSR_SURROGATE_FACTOR]; /* [n_linker] lower factor of the
                                                covariance of a linker's steps */
     double *ratio; /* [n_ratio] the engine's curve divided by that of beads,

@@ -26,7 +26,7 @@ static void device_agrees(int with_water, int n_state, int times)
         const tsr_conformation *from =
             c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        run_jobs(c.walker);
+        run_jobs(c.kind, c.walker, 1);
         OK(tsr_surrogate_apply_turns(
             w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         const double c2 = c.walker->call.job[1];
@@ -81,7 +81,7 @@ TEST(way_back_has_the_same_density)
         const float *result = c.walker->call.result;
         theta[at + TSR_C2] = 3.0 + 0.1 * i;
         begin_walks(&c);
-        run_jobs(c.walker);
+        run_jobs(c.kind, c.walker, 1);
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         OK(tsr_surrogate_apply_turns(
@@ -98,7 +98,7 @@ TEST(way_back_has_the_same_density)
         OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step,
                                    &end, c.walker->call.job,
                                    c.walker->call.point, &err));
-        run_jobs(c.walker);
+        run_jobs(c.kind, c.walker, 1);
         if (!(fabs((double)result[0] - there) < 1e-3))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",
                      there, (double)result[0]);

@@ -74,7 +74,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
     else
         OK(tsr_surrogate_device_new(s->device, spec, &launcher, &err));
     assert_non_null(launcher);
-    own_tsr_surrogate_engine(launcher);
+    own(launcher, tsr_move_registry[kind]->launch->launcher_free);
     launcher->surrogate = w->surrogate;
     launcher->is_on_gpu = 1;
     s->share.launcher[kind] = launcher;
@@ -97,6 +97,16 @@ typedef struct {
     long step;
 } walking_chain;
 
+static inline tsr_surrogate_walker *new_walker(const walking *w, int n_job)
+{
+    const tsr_move_launch *launch = tsr_move_registry[w->kind]->launch;
+    void *walker = NULL;
+    OK(launch->workspace_new(w->s.share.launcher[w->kind], n_job, &walker,
+                             &err));
+    own(walker, launch->workspace_free);
+    return walker;
+}
+
 static inline walking_chain start_chain(const walking *w, double beta)
 {
     const posterior_sample *s = &w->s;
@@ -106,22 +116,21 @@ static inline walking_chain start_chain(const walking *w, double beta)
     MAKE(tsr_batch, c.batch, tsr_batch_new, s->share.engine, 1);
     c.chain = new_chain(&s->target, 0, c.batch);
     tsr_chain_set_beta(c.chain, beta);
-    tsr_surrogate_engine *launcher = s->share.launcher[w->kind];
-    MAKE(tsr_surrogate_walker, c.walker, launcher->walker_new, launcher, 1);
+    c.walker = new_walker(w, 1);
     return c;
 }
 
-static inline void run_jobs(tsr_surrogate_walker *walker)
+static inline void run_jobs(int kind, tsr_surrogate_walker *walker, int n_job)
 {
-    OK(walker->engine->start(walker, &err));
-    if (walker->engine->wait != NULL)
-        OK(walker->engine->wait(walker, &err));
+    const tsr_move_launch *launch = tsr_move_registry[kind]->launch;
+    OK(launch->start(walker, n_job, &err));
+    if (launch->wait != NULL)
+        OK(launch->wait(walker, &err));
 }
 
 static inline void begin_walks(const walking_chain *c)
 {
     OK(tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err));
-    c->walker->call.n_job = 1;
 }
 
 /* As a worker does it. */
@@ -134,7 +143,7 @@ static inline void walking_step(walking_chain *c, int warm)
         return;
     }
     begin_walks(c);
-    run_jobs(c->walker);
+    run_jobs(c->kind, c->walker, 1);
     OK(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask, &needed,
                             &err));
     if (needed) {
@@ -272,12 +281,10 @@ static inline int compare_launches(const walking *w)
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w->surrogate);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     walking_chain c = start_chain(w, 1.0);
-    tsr_surrogate_engine *launcher = c.walker->engine;
     int n_other = 0;
-    NEW(tsr_surrogate_walker, many, launcher->walker_new, launcher, N_LAUNCHED);
+    tsr_surrogate_walker *many = new_walker(w, N_LAUNCHED);
     begin_walks(&c);
     const size_t job = (size_t)c.walker->layout.size;
-    many->call.n_job = N_LAUNCHED;
     for (size_t i = 0; i < N_LAUNCHED; i++) {
         memcpy(many->call.job + i * job, c.walker->call.job,
                job * sizeof(float));
@@ -285,10 +292,10 @@ static inline int compare_launches(const walking *w)
                (size_t)p->n_point * sizeof *many->call.point);
         many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
     }
-    run_jobs(many);
+    run_jobs(c.kind, many, N_LAUNCHED);
     for (size_t i = 0; i < N_LAUNCHED; i++) {
         c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
-        run_jobs(c.walker);
+        run_jobs(c.kind, c.walker, 1);
         assert_memory_equal(c.walker->call.result, many->call.result + i * size,
                             size * sizeof(float));
         n_other += memcmp(many->call.result, many->call.result + i * size,
