@@ -1,11 +1,13 @@
 /* Place: draws a new placement of a mobile chain of a complex, in contact with
- * the other chains (structure.contacts), independently of its present one.
+ * the other chains (structure.contacts). Half of the proposals are independent
+ * of the present placement, half are images of it.
  *
- * The orientation is uniform, and so is the direction u from the middle of all
- * other bodies to that of the chain. The chain then slides along u to the
- * distance r_c at which the first pair of bodies is at its contact distance,
- * and on by d, uniform in [-DEEPEST, FARTHEST]: r = r_c + d. In the measure of
- * the prior, dx dOmega with dx = r^2 dr du, the proposal has the density
+ * Independent: the orientation is uniform, and so is the direction u from the
+ * middle of all other bodies to that of the chain. The chain then slides along
+ * u to the distance r_c at which the first pair of bodies is at its contact
+ * distance, and on by d, uniform in [-DEEPEST, FARTHEST]: r = r_c + d. In the
+ * measure of the prior, dx dOmega with dx = r^2 dr du, the proposal has the
+ * density
  *
  *     q(x') = h(d') / r'^2    up to constants
  *
@@ -17,16 +19,30 @@
  * be reversed, and proposes nothing. Other moves lead there and away. Chains
  * that ride on the moving chain move with it, and count as part of it.
  *
+ * Image: a curve hardly distinguishes the placements of two ellipsoids that
+ * follow from each other by mirror planes. With the principal axes V of all
+ * other bodies and W of the chain's, and signs S and T, the middle of the chain
+ * goes from x to V S V' x, seen from the middle of the others, and its
+ * orientation turns by V S V' W T W', where det S = det T. The same signs lead
+ * back. A rotation follows, by an angle that is log-uniform: of the chain about
+ * its middle, or about the line of the middles, or of the placement about the
+ * middle of the others. The axis is uniform, so the way back has the same
+ * density. The distance of the middles, which a curve determines best, stays.
+ * All this keeps the volume dx dOmega, and log ratio = 0.
+ *
  * Source: independence sampler (Tierney 1994, Ann. Stat. 22, 1701). */
 #include "core/vec3.h"
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
+#include <string.h>
 
 /* Angstrom. Soft bodies may overlap by 2 Angstrom where they meet head on, and
  * a first pair that meets at a glance leaves room beyond. */
 static const double deepest = 4.0, farthest = 2.0;
+
+static const double least_turn = 0.003; /* of an image, in units of pi */
 
 typedef struct {
     double weight;
@@ -53,7 +69,7 @@ static int place_targets(const void *options, const tsr_topology *t)
     int n = 0;
     (void)options;
     for (int k = 0; k < t->n_chain && t->contacts > 0 && t->n_chain > 1; k++)
-        n += t->mobile[k];
+        n += 2 * t->mobile[k];
     return n;
 }
 
@@ -179,11 +195,75 @@ static int draw_motion(const place_state *s, int part,
     return contact > 0.0 && contact + d > 0.0;
 }
 
+/* ---- images ---- */
+
+/* Sets `out` to sum_k sign_k v_k v_k' over the principal axes v_k of the bodies
+ * of the part (is_own 0: of all others), with random signs, and returns their
+ * product. 0: the axes are not determined, and would not turn with the part. */
+static int draw_mirror(const place_state *s, int part, int is_own,
+                       const tsr_conformation *c, const double middle[3],
+                       gsl_rng *rng, double out[3][3])
+{
+    double square[9] = {0.0}, value[3], axis[3][3], x[3];
+    int product = 1;
+    for (int b = 0; b < s->topology->n_body; b++) {
+        if ((s->part[b] == part) != is_own)
+            continue;
+        tsr_vec3_sub(x, c->body[b], middle);
+        for (int k = 0; k < 9; k++)
+            square[k] += x[k / 3] * x[k % 3];
+    }
+    tsr_eigen(3, square, value, axis[0]);
+    memset(out, 0, 9 * sizeof out[0][0]);
+    for (int k = 0; k < 3; k++) {
+        const int sign = gsl_rng_uniform(rng) < 0.5 ? -1 : 1;
+        product *= sign;
+        for (int i = 0; i < 9; i++)
+            out[i / 3][i % 3] += sign * axis[k][i / 3] * axis[k][i % 3];
+    }
+    const double gap = fmin(value[0] - value[1], value[1] - value[2]);
+    return is_own && gap <= 1e-6 * value[0] ? 0 : product;
+}
+
+/* Draws an image of the present placement. Returns 0 where the axes of the
+ * chain are not determined. */
+static int draw_image(const place_state *s, int part, const tsr_conformation *c,
+                      gsl_rng *rng, tsr_motion *motion)
+{
+    const double pi = 3.14159265358979324;
+    double own[3], others[3], to[3], axis[3], of_others[3][3], of_own[3][3];
+    tsr_motion turn;
+    find_middles(s, part, c, own, others);
+    const int n = draw_mirror(s, part, 0, c, others, rng, of_others);
+    const int sign = n * draw_mirror(s, part, 1, c, own, rng, of_own);
+    tsr_vec3_sub(axis, own, others);
+    for (int i = 0; i < 3; i++) {
+        to[i] = others[i] + tsr_vec3_dot(of_others[i], axis);
+        for (int j = 0; j < 3; j++) /* both are symmetric matrices */
+            motion->rotation[i][j] =
+                sign * tsr_vec3_dot(of_others[i], of_own[j]);
+        motion->shift[i] = to[i] - tsr_vec3_dot(motion->rotation[i], own);
+    }
+    const unsigned long kind = gsl_rng_uniform_int(rng, 3);
+    const double *about = kind == 0 ? others : to;
+    const double angle = pi * pow(least_turn, gsl_rng_uniform(rng));
+    gsl_ran_dir_3d(rng, &axis[0], &axis[1], &axis[2]);
+    for (int i = 0; i < 3; i++)
+        axis[i] = about[i] + (kind == 2 ? to[i] - others[i] : axis[i]);
+    tsr_motion_about(&turn, about, axis,
+                     gsl_rng_uniform(rng) < 0.5 ? angle : -angle);
+    tsr_motion_compose(motion, &turn, motion);
+    return sign != 0;
+}
+
 /* ---- the move ---- */
 
+/* Targets 2 k and 2 k + 1 are independent placements and images of the k-th
+ * mobile chain. */
 static int chain_of_target(const tsr_topology *t, int target)
 {
     int chain = 0;
+    target /= 2;
     while (!t->mobile[chain] || target-- > 0)
         chain++;
     return chain;
@@ -196,7 +276,7 @@ static double place_log_ratio(const void *state,
 {
     const place_state *s = state;
     const int part = chain_of_target(s->topology, proposal->target) + 1;
-    return proposal->n_span == 0
+    return proposal->n_span == 0 || proposal->target % 2 == 1
                ? 0.0
                : log_density(s, part, current) - log_density(s, part, proposed);
 }
@@ -214,12 +294,18 @@ static void place_propose(void *state, const tsr_conformation *current,
     double own[3], others[3];
     tsr_motion motion;
     *proposal = (tsr_proposal){.target = k};
-    const double back = log_density(s, chain + 1, current);
-    if (!draw_motion(s, chain + 1, current, rng, &motion) || !isfinite(back))
-        return;
-    find_middles(s, chain + 1, current, own, others);
-    tsr_motion_apply(&motion, own);
-    proposal->log_ratio = back + 2.0 * log(tsr_vec3_distance(own, others));
+    if (k % 2 == 1) {
+        if (!draw_image(s, chain + 1, current, rng, &motion))
+            return;
+    } else {
+        const double back = log_density(s, chain + 1, current);
+        if (!draw_motion(s, chain + 1, current, rng, &motion) ||
+            !isfinite(back))
+            return;
+        find_middles(s, chain + 1, current, own, others);
+        tsr_motion_apply(&motion, own);
+        proposal->log_ratio = back + 2.0 * log(tsr_vec3_distance(own, others));
+    }
     proposal->n_span = 1;
     proposal->span[0] = (tsr_span){first, count, 1};
     tsr_conformation_move(t, proposed, first, first + count - 1, &motion);
