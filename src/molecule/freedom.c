@@ -271,10 +271,12 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
     }
     if (f->is_placed && t->n_chain == 1 && count_of(f->fixed) == 0)
         t->mobile[0] = 1;
-    if (n_mobile == t->n_chain && !f->is_placed && !is_symmetric)
+    if (n_mobile == t->n_chain && (!f->is_placed || f->contacts > 0) &&
+        !is_symmetric)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.mobile: every chain is named; at least one "
-                        "chain has to stay as the reference");
+                        "chain has to stay as the reference, in a density map "
+                        "where tessera map dock places it");
     return TSR_OK;
 }
 

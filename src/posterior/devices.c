@@ -546,7 +546,8 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
         .n_state = tsr_target_n_state(&s->target),
         .capacity = gpu ? system_capacity(s) * n_rank : 0.0,
         .min_beta = l != NULL ? tsr_likelihood_min_beta(l) : 0.0,
-        .is_placed = tsr_config_is_placed(config)};
+        .is_placed =
+            tsr_config_is_placed(config) && config->structure.contacts == 0};
     const tsr_status status =
         tsr_sampler_resolve_auto(&config->sampler, &problem, err);
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);

@@ -21,6 +21,10 @@ static const double wanted_share = 0.6, forgotten = 0.3;
 static const double late_share = 0.2;
 enum { PARTS = 4 };
 
+/* Groups of docked chains are pooled where fewer than this number of them hold
+ * the evidence (pool_groups). */
+static const double least_groups = 1.5;
+
 /* What start_ladders needs of a level: beta, the communication barrier from the
  * prior to the level (sampler.h), and one replica of each chain. With several
  * temperatures all levels are kept, which takes 10 MiB a level for 128 chains
@@ -41,8 +45,8 @@ typedef struct {
     double deadline; /* clock time after which levels are short; HUGE_VAL:
                         never */
     double *log_lik, *before; /* [n] nat; log likelihoods, now and at the start
-                                 of the level; barrier_rate uses `before` as
-                                 scratch */
+                                 of the level; barrier_rate and resample use
+                                 `before` as scratch */
     double *weight;           /* [n] relative to the greatest weight */
     int *parent;  /* [n] replica whose state this replica gets; the replica's
                      own index: its state stays */
@@ -184,22 +188,21 @@ static double barrier_rate(const pass *p)
     return sum / ((double)p->n * (p->n - 1.0));
 }
 
-/* Chooses a parent for each replica of the group [first, first + per_group), by
- * systematic resampling: points u, u + 1, ... on the line of all weights. The
+/* Chooses a parent for each of the replicas first..first+n-1, by systematic
+ * resampling: points u, u + 1, ... on the line of all weights. The
  * number of children of a replica is its scaled weight, rounded up or down. The
  * first child takes the place of the replica itself, so that it is not
  * copied. */
-static void choose_parents(pass *p, int first, double u)
+static void choose_parents(pass *p, int first, int n, double u)
 {
-    const int end = first + p->per_group;
+    const int end = first + n;
     double sum = 0.0, upto = 0.0;
     int n_point = 0, free_slot = first;
     for (int i = first; i < end; i++)
         sum += p->weight[i];
     for (int i = first; i < end; i++) {
-        upto += p->weight[i] * p->per_group / sum;
-        const int n_upto = i + 1 < end ? (int)fmin(ceil(upto - u), p->per_group)
-                                       : p->per_group;
+        upto += p->weight[i] * n / sum;
+        const int n_upto = i + 1 < end ? (int)fmin(ceil(upto - u), n) : n;
         p->n_child[i] = n_upto - n_point;
         p->parent[i] = p->n_child[i] > 0 ? i : -1;
         n_point = n_upto;
@@ -237,25 +240,54 @@ static tsr_status copy_parents(pass *p, tsr_err *err)
     return TSR_OK;
 }
 
+/* Interfaces are separate modes, and a group that has lost the right one does
+ * not find it again. Where few of the groups hold the evidence, their replicas
+ * are resampled together, with weights Z_g w_i, and each group then has the
+ * mean evidence: a step of the island particle model (Verge et al. 2015, Stat.
+ * Comput. 25, 243). sum [n_group]: of the groups' weights. Returns 0 where the
+ * groups stay apart. */
+static int pool_groups(const pass *p, const double *sum)
+{
+    const tsr_target *t = p->s->target;
+    double top = -HUGE_VAL, all = 0.0, squares = 0.0;
+    for (int g = 0; g < t->n_group; g++)
+        top = fmax(top, t->group_log_z[g]);
+    for (int g = 0; g < t->n_group; g++) {
+        all += exp(t->group_log_z[g] - top);
+        squares += exp(2.0 * (t->group_log_z[g] - top));
+    }
+    if (t->topology->contacts == 0 || t->n_group == 1 ||
+        all * all > least_groups * squares)
+        return 0;
+    for (int i = 0; i < p->n; i++) {
+        const int g = i / p->per_group;
+        p->weight[i] *= exp(t->group_log_z[g] - top) / sum[g];
+    }
+    for (int g = 0; g < t->n_group; g++)
+        t->group_log_z[g] = top + log(all / t->n_group);
+    return 1;
+}
+
 /* Computes the weights, multiplies each group's evidence estimate by their
  * mean, and copies parents over replicas without children. */
 static tsr_status resample(pass *p, double step, tsr_err *err)
 {
     const tsr_target *t = p->s->target;
-    double top = -HUGE_VAL;
+    double top = -HUGE_VAL, *sum = p->before;
+    memset(sum, 0, (size_t)t->n_group * sizeof *sum);
     for (int i = 0; i < p->n; i++)
         top = fmax(top, p->log_lik[i]);
     set_weights(p, step);
-    for (int g = 0; g < t->n_group; g++) {
-        const int first = g * p->per_group;
-        double sum = 0.0;
-        for (int i = first; i < first + p->per_group; i++)
-            sum += p->weight[i];
-        t->group_log_z[g] += step * top + log(sum / p->per_group);
+    for (int i = 0; i < p->n; i++)
+        sum[i / p->per_group] += p->weight[i];
+    for (int g = 0; g < t->n_group; g++)
+        t->group_log_z[g] += step * top + log(sum[g] / p->per_group);
+    const int n_pool = pool_groups(p, sum) ? 1 : t->n_group;
+    for (int g = 0; g < n_pool; g++)
         choose_parents(
-            p, first,
+            p, g * p->per_group, p->n / n_pool,
             tsr_sampler_uniform(p->s, (uint64_t)p->n_level, (uint64_t)g));
-    }
+    p->s->population.n_pooled += n_pool < t->n_group;
     TSR_TRY(tsr_ranks_broadcast(p->parent, (size_t)p->n * sizeof *p->parent, 0,
                                 err));
     return copy_parents(p, err);

@@ -244,20 +244,25 @@ void tsr_apportion(int total, int n, const double *weight, int *part);
  * from those at the level's start, or for the largest number of steps of a
  * level. So chains do not stay in local modes. The product of the mean weights
  * estimates the marginal likelihood, once for each group and independently of
- * replica exchange. The communication barrier, the rate at which exchanges
+ * replica exchange. Where chains are docked, a level at which few groups hold
+ * the evidence resamples all groups together (the island particle model). The
+ * communication barrier, the rate at which exchanges
  * between neighbouring temperatures are refused, integrated over beta, is
  * estimated as well. The ladder's temperatures divide the barrier evenly, and
  * each temperature begins with replicas of the nearest level.
  *
  * Sources: Del Moral, Doucet & Jasra 2006 (J. R. Stat. Soc. B 68, 411); levels
  * by effective sample size: Zhou, Johansen & Aston 2016 (J. Comput. Graph.
- * Stat. 25, 701); barrier: Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
+ * Stat. 25, 701); islands: Verge et al. 2015 (Stat. Comput. 25, 243); barrier:
+ * Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
 
 /* Summary of a pass of populations from the prior to the posterior; all zero
  * where no pass was made. */
 typedef struct {
     int n_level;    /* number of levels, the prior included */
     long n_step;    /* steps of each replica */
+    int n_pooled;   /* levels at which groups were resampled together; 0 in a
+                       resumed run */
     double barrier; /* communication barrier from the prior to the posterior */
 } tsr_population;
 

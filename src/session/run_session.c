@@ -1375,6 +1375,13 @@ static void log_population(const tsr_session *s, double seconds)
         t->n_group, found.n_level, found.n_step / found.n_level, seconds,
         found.barrier, t->all_atom != NULL ? " from bodies" : "", log_evidence,
         error);
+    if (found.n_pooled > 0)
+        tsr_warn(s->log,
+                 "at %d of the levels few groups held the evidence, and all "
+                 "groups went on from theirs: R-hat and the errors between "
+                 "groups do not show which placements all of them have missed; "
+                 "more chains or a longer warm-up find more",
+                 found.n_pooled);
 }
 
 /* The populations phase: brings each group of chains from the prior to the
