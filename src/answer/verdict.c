@@ -713,10 +713,7 @@ static void find_equilibrium(tsr_verdict *v, const tsr_past_run *run,
         const char *name = s->n_state == 2 ? "kd"
                                            : tsr_pool_format(&v->pool, "kd_%s",
                                                              species[k].name);
-        const double low = species[k].kd_range[0],
-                     high = species[k].kd_range[1];
-        const double range[2] = {low == 0.0 ? 0.01 * s->at[0] : low,
-                                 high == 1e30 ? 100.0 * s->at[s->n - 1] : high};
+        const double range[2] = {0.01 * s->at[0], 100.0 * s->at[s->n - 1]};
         if (name == NULL)
             return;
         v->kd[k] = value_of(summary, name);
@@ -1180,9 +1177,7 @@ static void write_bound(const tsr_verdict_undecided *o, tsr_words *w)
     tsr_words_add(w, "%s, which accumulates at the %s end of its prior, %g",
                   o->variable, o->is_low ? "lower" : "upper", o->value);
     if (strncmp(o->variable, "kd", 2) == 0)
-        tsr_words_add(w,
-                      " (%s limit; other concentrations may show kd, and "
-                      "kd_range of the species widens the prior)",
+        tsr_words_add(w, " (%s limit; other concentrations may show kd)",
                       o->is_low ? "an upper" : "a lower");
     else
         tsr_words_add(w,

@@ -896,11 +896,37 @@ static tsr_status find_symmetry(work *w, tsr_err *err)
     return TSR_OK;
 }
 
+/* Refuses chains to be docked that the file lacks. */
+static tsr_status check_docked(const work *w, tsr_err *err)
+{
+    const tsr_structure *s = w->structure;
+    for (int k = 0; k < w->job->dock.n; k++) {
+        const char *wanted = w->job->dock.item[k], *last = "";
+        char chains[256] = "";
+        int found = 0;
+        for (int i = 0; i < s->n_residue; i++) {
+            const char *name = s->residue[i].chain;
+            const size_t n = strlen(chains);
+            found |= strcmp(name, wanted) == 0;
+            if (strcmp(name, last) != 0)
+                snprintf(chains + n, sizeof chains - n, " %s", name);
+            last = name;
+        }
+        if (!found)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--dock %s: there is no such chain; chains of "
+                            "'%s':%s",
+                            wanted, w->job->model, chains);
+    }
+    return TSR_OK;
+}
+
 static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
 {
     TSR_TRY(name_picture(w, err));
     TSR_TRY(check_targets(w, err));
     TSR_TRY(tsr_structure_read_any(w->job->model, &w->structure, err));
+    TSR_TRY(check_docked(w, err));
     TSR_TRY(tsr_parts_find_with_pae(
         w->structure, w->job->pae,
         (tsr_parts_choices){.no_loops = w->job->dock.n > 0}, log, &w->parts,

@@ -127,32 +127,21 @@ static const char *states(int n, char text[32])
 }
 
 /* Which of the first chain, all chains, and their mixture fits a curve. */
-static void write_species(const tsr_solve *s, int k, tsr_words *w)
+static void write_species(const tsr_profile_result *r, tsr_words *w)
 {
-    const tsr_profile_species *x = &s->rigid[k].species;
-    const double decisive = log(TSR_ODDS_DECISIVE);
-    const tsr_profile_fit *whole = &s->rigid[k].fit;
-    if (x->n_chain == 0)
-        return;
-    tsr_words_add(w,
-                  " Its %d chains are identical: reduced chi2 is %.3g for one "
-                  "alone, %.3g for all together, and %.3g for the best mixture "
-                  "of both as rigid species. ",
-                  x->n_chain, x->one.reduced_chi2, whole->reduced_chi2,
-                  x->best.reduced_chi2);
-    tsr_words_add(
-        w,
-        "The curve %s a mixture (log Bayes factors %.1f and %.1f over "
-        "one and all), with %.0f %% [%.0f, %.0f] of the mass in the "
-        "assembly%s.",
-        x->gain[0] > decisive && x->gain[1] > decisive ? "asks for"
-                                                       : "does not ask for",
-        x->gain[0], x->gain[1], 100.0 * x->fraction[1], 100.0 * x->fraction[0],
-        100.0 * x->fraction[2],
-        x->gain[0] > decisive && x->gain[1] > decisive
-            ? ": sample it with species in solve.yaml "
-              "(docs/domains.md)"
-            : "");
+    const tsr_profile_species *x = &r->species;
+    if (x->n_chain > 0)
+        tsr_words_add(
+            w,
+            " Its %d chains are identical: reduced chi2 is %.3g for the first "
+            "alone, and %.3g for the best mixture, with %.0f %% of the mass in "
+            "the assembly. %s.",
+            x->n_chain, x->one.reduced_chi2, x->best.reduced_chi2,
+            100.0 * x->fraction,
+            is_good(&x->one)    ? "The first chain alone fits"
+            : is_good(&x->best) ? "Only a mixture fits: sample it with species "
+                                  "in solve.yaml (docs/domains.md)"
+                                : "No mixture of the two fits");
 }
 
 static void write_rigid(const tsr_solve *s, tsr_words *w)
@@ -182,7 +171,7 @@ static void write_rigid(const tsr_solve *s, tsr_words *w)
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
                           "in the model's curve.",
                           saxs->rg_guinier, r->rg_guinier);
-        write_species(s, k, w);
+        write_species(r, w);
         tsr_words_add(w, saxs->entry.name[0] != '\0' ? " " : "");
         tsr_profile_describe_entry(r, saxs, w);
     }
@@ -415,12 +404,9 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
         if (x->n_chain > 0)
             tsr_json_members(j,
                              "species{ chains %d chi2_one %g chi2_mixture %g "
-                             "fraction[ %g %g %g ] gain_over_one %g "
-                             "gain_over_all %g }",
+                             "fraction %g }",
                              x->n_chain, x->one.reduced_chi2,
-                             x->best.reduced_chi2, x->fraction[0],
-                             x->fraction[1], x->fraction[2], x->gain[0],
-                             x->gain[1]);
+                             x->best.reduced_chi2, x->fraction);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -697,62 +683,37 @@ static int identical_chains(const tsr_atoms *atoms, int *keep)
     return length > 0 && n > length && n % length == 0 ? n / length : 0;
 }
 
-/* The first of *n_chain identical chains, with all atoms; *n_chain 0: there are
- * none. */
-static tsr_status compute_one(const char *path, tsr_profile_maker *maker,
-                              int *n_chain, tsr_profile_structure *one,
-                              tsr_err *err)
+static tsr_profile_spec spec_of(const work *w, int k, int bodies,
+                                const tsr_neutron *neutron)
 {
-    tsr_atoms *atoms = NULL, part = {0};
-    tsr_pool pool = {0};
-    int *keep;
-    TSR_TRY(tsr_atoms_read(path, &atoms, err));
-    tsr_pool_array(&pool, keep, atoms->n_residue);
-    tsr_pool_array(&pool, part.atom, atoms->n_atom);
-    tsr_pool_array(&pool, part.residue, atoms->n_residue);
-    tsr_status status = tsr_pool_check(&pool, err);
-    if (status == TSR_OK)
-        *n_chain = identical_chains(atoms, keep);
-    if (*n_chain > 0) {
-        tsr_atoms_select(atoms, keep, &part);
-        status = tsr_profile_compute_atoms(maker, path, &part, 0, one, err);
-    }
-    tsr_pool_clear(&pool);
-    tsr_atoms_free(atoms);
-    return status;
+    return (tsr_profile_spec){.bodies = bodies,
+                              .method = TSR_METHOD_AUTO,
+                              .solvent = TSR_SOLVENT_LAYER,
+                              .density = w->config.solvent.density,
+                              .neutron = neutron,
+                              .device = single_device(w),
+                              .q_max_inv_ang = tsr_saxs_q_max(w->saxs[k])};
 }
 
 /* Computes the model with all atoms, or with bodies, as a run writes the model,
  * where atoms are missing. Bodies have no tables for neutrons (NULL: X-rays).
- * For X-rays and all atoms also the first of identical chains.
  */
 static tsr_status compute(work *w, const tsr_neutron *neutron, int k,
-                          tsr_profile_structure *to, tsr_profile_structure *one,
-                          tsr_err *err)
+                          tsr_profile_structure *to, tsr_err *err)
 {
     static const char *const name[] = {"atoms", "two"};
+    static const int bodies[] = {TSR_PROFILE_ATOMS, TSR_PROFILE_TWO};
     tsr_err local = {.status = TSR_OK};
     tsr_status status = TSR_E_DATA;
     for (int two = 0; two < 2 && status == TSR_E_DATA; two++) {
         tsr_profile_maker *maker = NULL;
-        const tsr_profile_spec spec = {
-            .bodies = two ? TSR_PROFILE_TWO : TSR_PROFILE_ATOMS,
-            .method = TSR_METHOD_AUTO,
-            .solvent = TSR_SOLVENT_LAYER,
-            .density = w->config.solvent.density,
-            .neutron = neutron,
-            .device = single_device(w),
-            .q_max_inv_ang = tsr_saxs_q_max(w->saxs[k])};
+        const tsr_profile_spec spec = spec_of(w, k, bodies[two], neutron);
         if (two && neutron != NULL)
             break;
         w->solve.bodies = name[two];
         tsr_profile_structure_clear(to);
         status = tsr_profile_maker_new(&spec, w->log, &maker, &local);
         TSR_THEN(status, tsr_profile_compute(maker, w->input[0], to, &local));
-        if (!two && neutron == NULL)
-            TSR_THEN(status,
-                     compute_one(w->input[0], maker,
-                                 &w->rigid[k].species.n_chain, one, &local));
         tsr_profile_maker_free(maker);
         if (status != TSR_OK)
             tsr_debug(w->log, "rigid fit by %s: %s", name[two], local.message);
@@ -764,39 +725,44 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, int k,
 /* ---- one species or a mixture ----
  *
  * At a mass fraction f of the whole model, of n chains, the partial profiles of
- * the mixture are (1 - f) those of one chain + f / n those of all. The least
- * chi2 over scale, background, c1 and c2 stands for the likelihood of f, in
- * units of the best chi2: the noise of the data is not known exactly, and where
- * no mixture fits, neither is the error of the model, which is one number for
- * each of the curve's Shannon channels (Moore 1980). */
+ * the mixture are (1 - f) those of one chain + f / n those of all. A run with
+ * `species:` samples f; here the best of a grid decides whether a mixture fits.
+ */
 
-enum { N_FRACTION = 101 };
-
-/* Means over a flat prior of f, from chi2 at the N_FRACTION values, by the
- * trapezoidal rule; n: number of independent residuals. */
-static void integrate(const double *chi2, double n, tsr_profile_species *x)
+/* Computes the first of *n_chain identical chains; *n_chain 0: there are none.
+ */
+static tsr_status compute_one(const work *w, int k, int *n_chain,
+                              tsr_profile_structure *one, tsr_err *err)
 {
-    static const double wanted[] = {0.05, 0.5, 0.95};
-    const int last = N_FRACTION - 1;
-    /* computed curves have chi2 0 */
-    const double by = 0.5 * n / fmax(x->best.chi2, 0.1);
-    double density[N_FRACTION], sum = 0.0, upto = 0.0;
-    for (int i = 0; i <= last; i++) {
-        density[i] = exp(by * (x->best.chi2 - chi2[i]));
-        sum += density[i] *= i == 0 || i == last ? 0.5 : 1.0;
+    tsr_atoms *atoms = NULL, part = {0};
+    tsr_pool pool = {0};
+    tsr_profile_maker *maker = NULL;
+    const tsr_profile_spec spec = spec_of(w, k, TSR_PROFILE_ATOMS, NULL);
+    int *keep;
+    TSR_TRY(tsr_atoms_read(w->input[0], &atoms, err));
+    tsr_pool_array(&pool, keep, atoms->n_residue);
+    tsr_pool_array(&pool, part.atom, atoms->n_atom);
+    tsr_pool_array(&pool, part.residue, atoms->n_residue);
+    tsr_status status = tsr_pool_check(&pool, err);
+    if (status == TSR_OK)
+        *n_chain = identical_chains(atoms, keep);
+    if (*n_chain > 0) {
+        tsr_atoms_select(atoms, keep, &part);
+        status = tsr_profile_maker_new(&spec, w->log, &maker, err);
+        TSR_THEN(status, tsr_profile_compute_atoms(maker, w->input[0], &part, 0,
+                                                   one, err));
     }
-    for (int k = 0; k < 2; k++)
-        x->gain[k] =
-            log(sum / last) + by * (chi2[k == 0 ? 0 : last] - x->best.chi2);
-    for (int i = 0, k = 0; i <= last; i++)
-        for (upto += density[i] / sum; k < 3 && upto >= wanted[k]; k++)
-            x->fraction[k] = (double)i / last;
+    tsr_profile_maker_free(maker);
+    tsr_pool_clear(&pool);
+    tsr_atoms_free(atoms);
+    return status;
 }
 
-static tsr_status compare_species(work *w, int k, tsr_profile_fit_options how,
-                                  const tsr_profile_structure *one,
-                                  tsr_err *err)
+static tsr_status mix_species(work *w, int k,
+                              const tsr_profile_fit_options *how,
+                              const tsr_profile_structure *one, tsr_err *err)
 {
+    enum { STEPS = 100 };
     const tsr_profile_structure *all = &w->rigid[k].structure;
     const tsr_saxs *saxs = w->saxs[k];
     const tsr_q_grid *narrow = &one->partials.grid;
@@ -804,7 +770,7 @@ static tsr_status compare_species(work *w, int k, tsr_profile_fit_options how,
     tsr_partials mean = all->partials;
     tsr_partial_curves single = {0}, whole = {0};
     tsr_pool pool = {0};
-    double *q, *curve, chi2[N_FRACTION];
+    double *q, *curve;
     mean.grid.n_q = (int)fmin(mean.grid.n_q,
                               1 + floor((narrow->n_q - 1) * narrow->dq_inv_ang /
                                         mean.grid.dq_inv_ang));
@@ -819,24 +785,18 @@ static tsr_status compare_species(work *w, int k, tsr_profile_fit_options how,
                                              &single, err));
     TSR_THEN(status, tsr_partial_curves_make(&all->partials, mean.grid.n_q, q,
                                              &whole, err));
-    for (int i = 0; i < N_FRACTION && status == TSR_OK; i++) {
-        const double f = (double)i / (N_FRACTION - 1);
+    for (int i = 0; i <= STEPS && status == TSR_OK; i++) {
+        const double f = (double)i / STEPS;
         tsr_profile_fit fit;
         for (int v = 0; v < n_value; v++)
             mean.pair[v] =
                 (1.0 - f) * single.pair[v] + f / x->n_chain * whole.pair[v];
-        status = tsr_profile_fit_data(&how, &mean, saxs, &fit, curve, err);
-        chi2[i] = fit.chi2;
+        status = tsr_profile_fit_data(how, &mean, saxs, &fit, curve, err);
         if (i == 0)
-            x->one = fit;
-        if (i == 0 || fit.chi2 < x->best.chi2)
-            x->best = fit;
+            x->one = x->best = fit;
+        if (fit.chi2 < x->best.chi2)
+            x->best = fit, x->fraction = f;
     }
-    const double channels =
-        (saxs->q[saxs->n - 1] - saxs->q[0]) * all->d_max_ang / M_PI;
-    if (status == TSR_OK)
-        integrate(chi2, is_good(&x->best) ? saxs->n : fmin(channels, saxs->n),
-                  x);
     tsr_partial_curves_clear(&single);
     tsr_partial_curves_clear(&whole);
     tsr_pool_clear(&pool);
@@ -865,10 +825,14 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
                           &w->saxs[k], err));
     TSR_TRY(tsr_saxs_set_resolution(w->saxs[k], &o->resolution, NULL, err));
     tsr_status status =
-        compute(w, of != NULL ? &neutron : NULL, k, &r->structure, &one, err);
+        compute(w, of != NULL ? &neutron : NULL, k, &r->structure, err);
     TSR_THEN(status, tsr_profile_finish(&how, w->saxs[k], r, err));
-    if (r->species.n_chain > 0)
-        TSR_THEN(status, compare_species(w, k, how, &one, err));
+    if (of == NULL && strcmp(w->solve.bodies, "atoms") == 0 &&
+        status == TSR_OK && !is_good(&r->fit)) {
+        status = compute_one(w, k, &r->species.n_chain, &one, err);
+        if (r->species.n_chain > 0)
+            TSR_THEN(status, mix_species(w, k, &how, &one, err));
+    }
     tsr_profile_structure_clear(&one);
     TSR_THEN(status, tsr_profile_check_rg(r, w->saxs[k], w->log, err));
     return status;

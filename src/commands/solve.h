@@ -106,16 +106,12 @@ tsr_status tsr_curve_read(const tsr_args *args, const tsr_curve_options *o,
 
 /* ---- fits of the rigid structure (command_profile.c) ---- */
 
-/* Identical chains of a structure: the first alone, all together, or a
- * mixture of both. */
+/* Identical chains of a structure that does not fit: the first alone, or a
+ * mixture with all together. */
 typedef struct {
     int n_chain;               /* 0: not compared */
-    tsr_profile_fit one, best; /* fits of the first chain, and of the mixture
-                                  with the best fraction */
-    double fraction[3];        /* of the mass in the whole model: 5, 50 and 95 %
-                                  quantiles, under a flat prior */
-    double gain[2];            /* log Bayes factors of the mixture against the
-                                  first chain, and against the whole model */
+    tsr_profile_fit one, best; /* of the first chain, and of the best mixture */
+    double fraction;           /* share of its mass in the whole model */
 } tsr_profile_species;
 
 /* The computed curve of a structure, and its fit to data. */

@@ -113,11 +113,6 @@ static const tsr_field species_fields[] = {
                      "unit of data's at, the concentration of the first "
                      "species if all were dissociated; none: the mass "
                      "fractions are free"),
-    TSR_FIELD(PAIR, "kd_range", tsr_species_config, kd_range,
-              .initial = "[0, 1e30]", .min = 0.0, .max = 1e30,
-              .doc = "range of kd in its log-uniform prior; 0: from a "
-                     "hundredth of the lowest concentration, 1e30: to a "
-                     "hundred times the highest"),
     {0}};
 
 static const tsr_field solvent_fields[] = {

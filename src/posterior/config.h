@@ -48,7 +48,6 @@ typedef struct {
     char *name;
     tsr_strings chains;
     tsr_number_or_word kd; /* none, infer, or the number */
-    double kd_range[2];    /* 0, 1e30: by the concentrations */
 } tsr_species_config;
 
 /* Section solvent. */

@@ -232,16 +232,8 @@ static tsr_status read_equilibrium(const tsr_molecule *m, int n_term,
                             "species.%d.kd: either all species but the first "
                             "have kd, or none has",
                             k);
-        if (s->kd_range[0] == 0.0)
-            s->kd_range[0] = 0.01 * least;
-        if (s->kd_range[1] == 1e30)
-            s->kd_range[1] = 100.0 * most;
-        if (has_kd &&
-            !(s->kd_range[0] > 0.0 && s->kd_range[0] < s->kd_range[1]))
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "species.%d.kd_range: expected two numbers above "
-                            "0, the lower one first",
-                            k);
+        s->kd_range[0] = 0.01 * least;
+        s->kd_range[1] = 100.0 * most;
     }
     return TSR_OK;
 }

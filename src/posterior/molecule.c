@@ -953,30 +953,43 @@ double tsr_topology_mass(const tsr_topology *t, const int *absent)
     return mass;
 }
 
-/* Marks the bodies of the chains as present. Returns the number of bodies in
- * copies of a symmetric assembly; -1: no residue is of chain *unknown. */
-static int find_chains(const tsr_topology *t, const tsr_strings *named,
-                       tsr_molecule_species *s, const char **unknown)
+/* Marks the bodies of the chains of species k as present. *n_copy out: number
+ * of them in copies of a symmetric assembly. */
+static tsr_status find_chains(const tsr_topology *t, int k,
+                              const tsr_strings *named, tsr_molecule_species *s,
+                              int *n_copy, tsr_err *err)
 {
-    int n_copy = 0, n_present = 0;
+    char names[TSR_CHAINS_SIZE];
+    int n_present = 0;
+    *n_copy = 0;
     for (int b = 0; b < t->n_body; b++)
         s->absent[b] = 1;
     for (int i = 0; i < named->n; i++) {
-        const int before = n_present;
-        *unknown = named->item[i];
+        int n = 0, n_new = 0;
         for (int b = 0; b < t->n_body; b++) {
             const tsr_residue *r = &t->residue[t->body[b].residue];
-            if (!s->absent[b] || strcmp(r->chain, *unknown) != 0)
+            if (strcmp(r->chain, named->item[i]) != 0)
                 continue;
+            n++;
+            n_new += s->absent[b];
+            *n_copy += r->copy > 0;
             s->absent[b] = 0;
-            n_present++;
-            n_copy += r->copy > 0;
         }
-        if (n_present == before)
-            return -1;
+        if (n > 0 && n_new == 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "species.%d.chains: '%s' is named twice", k,
+                            named->item[i]);
+        if (n == 0)
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "species.%d.chains: there is no chain '%s'; chains: %s "
+                "(ligands are part of the chain that carries them)",
+                k, named->item[i],
+                tsr_range_chains(t->n_residue, t->residue, names));
+        n_present += n_new;
     }
     s->mix.is_part = n_present < t->n_body;
-    return n_copy;
+    return TSR_OK;
 }
 
 static tsr_status read_one_species(const tsr_config *config, int k,
@@ -984,20 +997,12 @@ static tsr_status read_one_species(const tsr_config *config, int k,
 {
     const tsr_species_config *list = config->species.item, *c = &list[k];
     const tsr_topology *t = m->topology;
-    const char *unknown = NULL;
+    int n_copy;
     tsr_molecule_species *s = &m->species[k];
     tsr_pool_array(&m->pool, s->absent, t->n_body);
     TSR_TRY(tsr_pool_check(&m->pool, err));
-    s->mix = (tsr_species){.name = c->name,
-                           .kd = c->kd,
-                           .kd_range = {c->kd_range[0], c->kd_range[1]}};
-    const int n_copy = find_chains(t, &c->chains, s, &unknown);
-    if (n_copy < 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "species.%d.chains: '%s' is named twice, or no chain "
-                        "of protein or of a flexible strand (ligands are part "
-                        "of the chain that carries them)",
-                        k, unknown);
+    s->mix = (tsr_species){.name = c->name, .kd = c->kd};
+    TSR_TRY(find_chains(t, k, &c->chains, s, &n_copy, err));
     if (s->mix.is_part && n_copy > 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "species.%d.chains: in a symmetric assembly a species "

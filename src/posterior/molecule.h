@@ -41,9 +41,9 @@ void tsr_tables_clear(tsr_tables *tables);
 
 /* A species: the chains of the molecule that form one particle. */
 typedef struct {
-    int *absent;     /* [n_body] 1: the body is not in the particle */
-    tsr_species mix; /* name borrowed from the configuration; kd_range is that
-                        of the configuration */
+    int *absent; /* [n_body] 1: the body is not in the particle */
+    tsr_species
+        mix; /* name borrowed from the configuration; kd_range not set */
 } tsr_molecule_species;
 
 /* The molecule of a run. */

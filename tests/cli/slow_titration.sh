@@ -88,7 +88,7 @@ cat >kd.yaml <<'END'
 structure: {file: dimer.pdb, frozen: true}
 species:
   - {name: monomer, chains: [A]}
-  - {name: dimer, chains: [A, B], kd: infer, kd_range: [2, 200]}
+  - {name: dimer, chains: [A, B], kd: infer}
 data:
   - {file: t2.dat, q_unit: 1/A, share: states, at: 2, unit: uM}
   - {file: t10.dat, q_unit: 1/A, share: states, at: 10}

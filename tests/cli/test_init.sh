@@ -33,6 +33,8 @@ init with a curve | 0 wrote a.yaml and a.svg | tessera init model.pdb exp.dat -o
     the part of the curve that bodies are fine for | in a.yaml q_range: \[0, 0.35\]
     a picture, which is XML | in a.svg <!-- tessera --> \
         && "$python" -c "import xml.dom.minidom as m; m.parse('a.svg')"
+a chain to be docked that is not there | 64 --dock Z: there is no such chain; chains of 'dimer.pdb': A B | \
+        tessera init dimer.pdb exp.dat --dock Z -o no.yaml
 chains to be docked | 0 wrote dock.yaml | tessera init dimer.pdb exp.dat --dock B -o dock.yaml
     move as a whole, in contact | in dock.yaml ^  mobile: \["B"\].* && in dock.yaml ^  contacts: 5
     without symmetry | no in dock.yaml symmetry

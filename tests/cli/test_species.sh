@@ -40,7 +40,7 @@ cases <<'END'
 the curve of a monomer | 0 | tessera profile one.pdb --q-max 0.3 --n-q 121 --c1 1 --c2 1 --output one.curve
 the curve of a dimer | 0 | tessera profile dimer.pdb --q-max 0.3 --n-q 121 --c1 1 --c2 1 --output dimer.curve
 # kd = 20, errors of 0.5 %
-$ for data in "5 low" "20 middle" "100 high" "1e9 pure"; do
+$ for data in "5 low" "20 middle" "100 high" "1e9 pure" "1e-9 single"; do
 >     set -- $data
 >     awk -v pi=3.14159265358979 -v c="$1" 'BEGIN {srand(c); b = 1 + 20 / (4 * c); f = b - sqrt(b * b - 1)}
 >     /^#/ {next}
@@ -76,13 +76,15 @@ one curve | 0> Mass fraction of each species | tessera run kd.yaml --output sing
 on the absolute scale | 0 | tessera run kd.yaml --output absolute --set species.1.kd=none \
         --set 'data=[{file: middle.dat, q_unit: 1/A, intensity_scale: 1e-5}]' --set sampler.draws=100
 a constant beyond what the samples show | 0> accumulates at *$|at the lower | tessera run kd.yaml --output tight \
-        --set 'species.1.kd_range=[50, 5000]' --set sampler.draws=100
+        --set data.1.file=pure.dat --set data.0.file=pure.dat --set data.2.file=pure.dat --set sampler.draws=100
 
 # ---- the rigid model of solve ----
 $ rigid="--set structure.frozen=true --set structure.flexible=[] --set structure.fixed=[]"
-a mixture | 0> asks for a mixture | tessera solve dimer.pdb middle.dat $rigid -o mixed
-    with its fraction | grep -q '"fraction": .0.4[0-9]*, 0.[45]' mixed/verdict.json
-the dimer alone | 0> does not ask for a mixture | tessera solve dimer.pdb pure.dat $rigid -o pure
+a mixture | 0> Only a mixture fits | tessera solve dimer.pdb middle.dat $rigid -o mixed
+    with its fraction | grep -q '"chi2_mixture": [01].*"fraction": 0.[45]' mixed/verdict.json
+a dimer that fits | 0 | tessera solve dimer.pdb pure.dat $rigid -o pure
+    is not compared | no in pure/verdict.txt identical
+a monomer | 0> The first chain alone fits | tessera solve dimer.pdb single.dat $rigid -o alone
 
 # ---- species that move ----
 a dimer that moves | 0 | tessera run moving.yaml
@@ -92,14 +94,14 @@ by symmetry | 0 | tessera run moving.yaml --output symmetric --set structure.sym
 all atoms | 0 | tessera run moving.yaml --output atoms --set structure.bodies=atoms --set sampler.draws=5
 
 # ---- refusals ----
-a chain that is not there | 78 species.0.chains: 'C' | tessera check kd.yaml --set 'species.0.chains=[C]'
+a chain that is not there | 78 species.0.chains: there is no chain 'C'; chains: A, B | tessera check kd.yaml --set 'species.0.chains=[C]'
 no species of all chains | 78 species: none has all chains | tessera check kd.yaml --set 'species.1.chains=[B]' \
         --set species.1.kd=none
 a constant of unequal parts | 78 species.1.kd: dimer weighs 1 times | tessera check kd.yaml \
         --set 'species.1.chains=[B]'
 no concentration | 78 kd needs the concentration.*data.1 | tessera check kd.yaml --set data.1.at=none
 a constant of the first | 78 species.0.kd | tessera check kd.yaml --set species.0.kd=3
-a range upside down | 78 kd_range | tessera check kd.yaml --set 'species.1.kd_range=[5, 1]'
+a chain twice | 78 species.0.chains: 'A' is named twice | tessera check kd.yaml --set 'species.0.chains=[A, A]'
 one species | 78 expected 2 to 8 species | tessera check kd.yaml --set 'species=[{name: a, chains: [A]}]'
 without a name | 78 species.1: the key 'name' is missing | tessera check kd.yaml \
         --set 'species=[{name: a, chains: [A]}, {chains: [A, B]}]'
