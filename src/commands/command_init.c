@@ -399,6 +399,10 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
     fputs("prior: {relax: true} # first move overlapping residues of the model "
           "apart\n",
           out);
+    if (w->job->dock.n > 0)
+        fputs("sampler: {chains: 64} # interfaces are separate modes, which "
+              "many chains find\n",
+              out);
     if (can_bend(w))
         fputs("# A fit: a long warm-up moves the model into the map, the draws "
               "show the\n# result. Its uncertainty needs many more draws "

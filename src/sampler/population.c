@@ -414,12 +414,13 @@ static void start_ladders(pass *p)
 
 /* Number of steps at beta = 0 after which a chain is independent of its group's
  * start. Global moves need fewer steps. Docked chains need several accepted
- * placements, and one in fifty to three steps draws one, of which a fifth is
- * accepted. */
+ * independent placements: of rigid chains, one step in six draws one, of
+ * flexible chains one in a hundred, of which a fifth is accepted. */
 static long n_prior_step(const tsr_target *t)
 {
-    const long n = (t->topology->contacts > 0 ? 1500 : 500) +
-                   5L * (t->topology->n_torsion + t->topology->n_side);
+    const long n_free = t->topology->n_torsion + t->topology->n_side;
+    const long n =
+        (t->topology->contacts > 0 && n_free > 0 ? 1500 : 500) + 5 * n_free;
     return tsr_target_has_global_moves(t) ? n / 3 : n;
 }
 
