@@ -24,11 +24,12 @@
  * other bodies and W of the chain's, and signs S and T, the middle of the chain
  * goes from x to V S V' x, seen from the middle of the others, and its
  * orientation turns by V S V' W T W', where det S = det T. The same signs lead
- * back. A rotation follows, by an angle that is log-uniform: of the chain about
- * its middle, or about the line of the middles, or of the placement about the
- * middle of the others. The axis is uniform, so the way back has the same
- * density. The distance of the middles, which a curve determines best, stays.
- * All this keeps the volume dx dOmega, and log ratio = 0.
+ * back. Half of the images have S = T = 1. A rotation follows, by an angle that
+ * is log-uniform: of the chain about its middle, or about the line of the
+ * middles, or of the placement about the middle of the others. The axis is
+ * uniform, so the way back has the same density. The distance of the middles,
+ * which a curve determines best, stays. All this keeps the volume dx dOmega,
+ * and log ratio = 0.
  *
  * Source: independence sampler (Tierney 1994, Ann. Stat. 22, 1701). */
 #include "core/vec3.h"
@@ -198,11 +199,12 @@ static int draw_motion(const place_state *s, int part,
 /* ---- images ---- */
 
 /* Sets `out` to sum_k sign_k v_k v_k' over the principal axes v_k of the bodies
- * of the part (is_own 0: of all others), with random signs, and returns their
- * product. 0: the axes are not determined, and would not turn with the part. */
+ * of the part (is_own 0: of all others), with random signs (is_plain 1: all are
+ * 1), and returns their product. 0: the axes are not determined, and would not
+ * turn with the part. */
 static int draw_mirror(const place_state *s, int part, int is_own,
                        const tsr_conformation *c, const double middle[3],
-                       gsl_rng *rng, double out[3][3])
+                       int is_plain, gsl_rng *rng, double out[3][3])
 {
     double square[9] = {0.0}, value[3], axis[3][3], x[3];
     int product = 1;
@@ -216,7 +218,7 @@ static int draw_mirror(const place_state *s, int part, int is_own,
     tsr_eigen(3, square, value, axis[0]);
     memset(out, 0, 9 * sizeof out[0][0]);
     for (int k = 0; k < 3; k++) {
-        const int sign = gsl_rng_uniform(rng) < 0.5 ? -1 : 1;
+        const int sign = is_plain || gsl_rng_uniform(rng) < 0.5 ? 1 : -1;
         product *= sign;
         for (int i = 0; i < 9; i++)
             out[i / 3][i % 3] += sign * axis[k][i / 3] * axis[k][i % 3];
@@ -234,8 +236,9 @@ static int draw_image(const place_state *s, int part, const tsr_conformation *c,
     double own[3], others[3], to[3], axis[3], of_others[3][3], of_own[3][3];
     tsr_motion turn;
     find_middles(s, part, c, own, others);
-    const int n = draw_mirror(s, part, 0, c, others, rng, of_others);
-    const int sign = n * draw_mirror(s, part, 1, c, own, rng, of_own);
+    const int plain = gsl_rng_uniform(rng) < 0.5; /* a turn alone */
+    const int n = draw_mirror(s, part, 0, c, others, plain, rng, of_others);
+    const int sign = n * draw_mirror(s, part, 1, c, own, plain, rng, of_own);
     tsr_vec3_sub(axis, own, others);
     for (int i = 0; i < 3; i++) {
         to[i] = others[i] + tsr_vec3_dot(of_others[i], axis);

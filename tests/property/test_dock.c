@@ -212,13 +212,53 @@ static double by_weights(const posterior_sample *s, const fixture *f,
     return log_sum - log(N_WEIGHED);
 }
 
+/* Brings groups that start from one placement to the posterior: the mean values
+ * and the log evidence of each, and the levels that pooled groups. */
+static int populate(posterior_sample *s, fixture *f, int n_group, int each,
+                    tsr_conformation *const *centre,
+                    double (*group)[N_CLUSTER + 1], double *log_z)
+{
+    tsr_conformation *start[N_GROUP];
+    for (int g = 0; g < n_group; g++)
+        start[g] = f->c, log_z[g] = (double)NAN;
+    s->target.n_group = n_group, s->target.chains_each = each;
+    s->target.group_start = start, s->target.group_log_z = log_z;
+    posterior_run run = posterior_run_new(s, n_group * each, 2, 1);
+    OK(tsr_sampler_populate(run.sampler, run.record, 60, 0.0, NULL, NULL,
+                            &err));
+    for (int i = 0; i < n_group * each; i++) {
+        tsr_chain_view view;
+        double value[N_CLUSTER + 1];
+        tsr_chain_view_get(tsr_sampler_chain(run.sampler, i), &view);
+        see_cluster(f, centre, view.conformation, view.log_lik, value);
+        for (int v = 0; v <= N_CLUSTER; v++)
+            group[i / each][v] += value[v] / each;
+    }
+    return tsr_sampler_population(run.sampler).n_pooled;
+}
+
+static void agree(const double *mean, const double *error, const double *exact,
+                  const double *exact_error)
+{
+    for (int v = 0; v <= N_CLUSTER; v++) {
+        print_message("  %s %d: %.4f +- %.4f, weighted %.4f +- %.4f\n",
+                      v < N_CLUSTER ? "cluster" : "log likelihood", v, mean[v],
+                      error[v], exact[v], exact_error[v]);
+        assert_near(exact[v], mean[v],
+                    4.5 * hypot(error[v], exact_error[v]) + 1e-9);
+    }
+}
+
 /* Populations that start from one placement find every cluster with its
- * probability, and the evidence. */
+ * probability, and the evidence; so do pairs of small groups that are pooled,
+ * weighted by their evidence. */
 TEST(clusters_have_their_probabilities)
 {
-    double mean[2][N_CLUSTER + 1], error[2][N_CLUSTER + 1], log_z[N_GROUP], sd;
-    double group[N_GROUP][N_CLUSTER + 1] = {{0.0}};
-    tsr_conformation *centre[N_CLUSTER], *start[N_GROUP];
+    enum { N_PAIR = 192, FEW = 8 };
+    double mean[2][N_CLUSTER + 1], error[2][N_CLUSTER + 1], log_z[2 * N_PAIR];
+    double group[2 * N_PAIR][N_CLUSTER + 1] = {{0.0}}, sd, log_sum;
+    tsr_conformation *centre[N_CLUSTER];
+    int n_pooled = 0;
     fixture f;
     posterior_sample s;
     open_case(&f, &pair);
@@ -230,30 +270,26 @@ TEST(clusters_have_their_probabilities)
         draw_exact(&f, rng, centre[k]);
     }
     const double exact = by_weights(&s, &f, centre, mean[0], error[0]);
-    for (int g = 0; g < N_GROUP; g++)
-        start[g] = f.c, log_z[g] = (double)NAN;
-    s.target.n_group = N_GROUP, s.target.chains_each = EACH;
-    s.target.group_start = start, s.target.group_log_z = log_z;
-    posterior_run run = posterior_run_new(&s, N_GROUP * EACH, 2, 1);
-    OK(tsr_sampler_populate(run.sampler, run.record, 60, 0.0, NULL, NULL,
-                            &err));
-    for (int i = 0; i < N_GROUP * EACH; i++) {
-        tsr_chain_view view;
-        double value[N_CLUSTER + 1];
-        tsr_chain_view_get(tsr_sampler_chain(run.sampler, i), &view);
-        see_cluster(&f, centre, view.conformation, view.log_lik, value);
-        for (int v = 0; v <= N_CLUSTER; v++)
-            group[i / EACH][v] += value[v] / EACH;
-    }
+    populate(&s, &f, N_GROUP, EACH, centre, group, log_z);
     block_means(N_GROUP, N_CLUSTER + 1, group[0], mean[1], error[1]);
-    for (int v = 0; v <= N_CLUSTER; v++) {
-        print_message("  %s %d: %.4f +- %.4f, weighted %.4f +- %.4f\n",
-                      v < N_CLUSTER ? "cluster" : "log likelihood", v,
-                      mean[1][v], error[1][v], mean[0][v], error[0][v]);
-        assert_near(mean[0][v], mean[1][v],
-                    4.5 * hypot(error[0][v], error[1][v]) + 1e-9);
-    }
+    agree(mean[1], error[1], mean[0], error[0]);
     const double made = tsr_evidence_pool_groups(N_GROUP, log_z, &sd);
     print_message("  log Z %.3f +- %.3f, weighted %.3f\n", made, sd, exact);
     assert_near(made, exact, 4.0 * sd + 0.1);
+
+    memset(group, 0, sizeof group);
+    open_posterior(&s, &f, 2 * FEW); /* the same data */
+    for (int k = 0; k < N_PAIR; k++) {
+        s.target.seed = 60 + (uint64_t)k;
+        n_pooled +=
+            populate(&s, &f, 2, FEW, centre, &group[2 * k], &log_z[2 * k]);
+    }
+    const double n = weighted_means(2 * N_PAIR, N_CLUSTER + 1, group[0], log_z,
+                                    mean[1], error[1], &log_sum);
+    print_message("  pairs of groups, %d levels pooled; log Z %.3f\n", n_pooled,
+                  log_sum - log(2 * N_PAIR));
+    assert_true(n_pooled > N_PAIR / 5);
+    agree(mean[1], error[1], mean[0], error[0]);
+    assert_near(log_sum - log(2 * N_PAIR), exact,
+                3.0 * sqrt(1.0 / n - 0.5 / N_PAIR) + 0.05);
 }
