@@ -763,35 +763,27 @@ static tsr_status mix_species(work *w, int k,
                               const tsr_profile_structure *one, tsr_err *err)
 {
     enum { STEPS = 100 };
-    const tsr_profile_structure *all = &w->rigid[k].structure;
     const tsr_saxs *saxs = w->saxs[k];
-    const tsr_q_grid *narrow = &one->partials.grid;
     tsr_profile_species *x = &w->rigid[k].species;
-    tsr_partials mean = all->partials;
     tsr_partial_curves single = {0}, whole = {0};
-    tsr_pool pool = {0};
-    double *q, *curve;
-    mean.grid.n_q = (int)fmin(mean.grid.n_q,
-                              1 + floor((narrow->n_q - 1) * narrow->dq_inv_ang /
-                                        mean.grid.dq_inv_ang));
-    const int n_value = TSR_N_COMP_PAIR * mean.grid.n_q;
-    tsr_pool_array(&pool, mean.pair, n_value);
-    tsr_pool_array(&pool, q, mean.grid.n_q);
-    tsr_pool_array(&pool, curve, saxs->n);
-    tsr_status status = tsr_pool_check(&pool, err);
-    for (int i = 0; i < mean.grid.n_q && status == TSR_OK; i++)
-        q[i] = i * mean.grid.dq_inv_ang;
-    TSR_THEN(status, tsr_partial_curves_make(&one->partials, mean.grid.n_q, q,
-                                             &single, err));
-    TSR_THEN(status, tsr_partial_curves_make(&all->partials, mean.grid.n_q, q,
-                                             &whole, err));
+    double *all, *curve;
+    tsr_status status =
+        tsr_partial_curves_of_data(&one->partials, saxs, &single, err);
+    TSR_THEN(status, tsr_partial_curves_of_data(&w->rigid[k].structure.partials,
+                                                saxs, &whole, err));
+    tsr_pool_array(&whole.pool, all, TSR_N_COMP_PAIR * saxs->n);
+    tsr_pool_array(&whole.pool, curve, saxs->n);
+    TSR_THEN(status, tsr_pool_check(&whole.pool, err));
+    for (int v = 0; v < TSR_N_COMP_PAIR * saxs->n && status == TSR_OK; v++)
+        all[v] = whole.pair[v] / x->n_chain;
     for (int i = 0; i <= STEPS && status == TSR_OK; i++) {
         const double f = (double)i / STEPS;
         tsr_profile_fit fit;
-        for (int v = 0; v < n_value; v++)
-            mean.pair[v] =
-                (1.0 - f) * single.pair[v] + f / x->n_chain * whole.pair[v];
-        status = tsr_profile_fit_data(how, &mean, saxs, &fit, curve, err);
+        for (int v = 0; v < TSR_N_COMP_PAIR * saxs->n; v++)
+            whole.pair[v] = (1.0 - f) * single.pair[v] + f * all[v];
+        status = tsr_profile_fit_make(&whole, saxs->intensity, saxs->sigma, how,
+                                      &fit, curve, err);
+        tsr_profile_fit_set_noise(&fit, &saxs->noise);
         if (i == 0)
             x->one = x->best = fit;
         if (fit.chi2 < x->best.chi2)
@@ -799,7 +791,6 @@ static tsr_status mix_species(work *w, int k,
     }
     tsr_partial_curves_clear(&single);
     tsr_partial_curves_clear(&whole);
-    tsr_pool_clear(&pool);
     return status;
 }
 
@@ -828,7 +819,8 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
         compute(w, of != NULL ? &neutron : NULL, k, &r->structure, err);
     TSR_THEN(status, tsr_profile_finish(&how, w->saxs[k], r, err));
     if (of == NULL && strcmp(w->solve.bodies, "atoms") == 0 &&
-        status == TSR_OK && !is_good(&r->fit)) {
+        tsr_resolution_is_ideal(&w->saxs[k]->resolution) && status == TSR_OK &&
+        !is_good(&r->fit)) {
         status = compute_one(w, k, &r->species.n_chain, &one, err);
         if (r->species.n_chain > 0)
             TSR_THEN(status, mix_species(w, k, &how, &one, err));

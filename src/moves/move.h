@@ -140,7 +140,7 @@ struct tsr_move_type {
                         const tsr_proposal *proposal);
 
     /* Warm-up only: adapts step sizes to the acceptance probability of the
-     * latest proposal. */
+     * latest proposal. NULL: nothing is adapted. */
     void (*adapt)(void *state, const tsr_proposal *proposal,
                   double accept_probability);
 
@@ -155,7 +155,7 @@ struct tsr_move_type {
      * outlives a proposal. The real numbers must be quantities that can be
      * averaged over chains at one temperature, such as logarithms of widths or
      * covariances. state NULL, only for moves with a launch: the chain has no
-     * state at present. */
+     * state at present. NULL: the move learns nothing. */
     void (*archive)(void *state, tsr_archive *archive);
 };
 

@@ -314,17 +314,6 @@ static void place_propose(void *state, const tsr_conformation *current,
     tsr_conformation_move(t, proposed, first, first + count - 1, &motion);
 }
 
-static void place_adapt(void *state, const tsr_proposal *proposal,
-                        double accept_probability)
-{
-    (void)state, (void)proposal, (void)accept_probability; /* no step size */
-}
-
-static void place_archive(void *state, tsr_archive *archive)
-{
-    (void)state, (void)archive; /* no state */
-}
-
 const tsr_move_type tsr_move_place = {
     .name = "place",
     .doc = "draws a new placement of a mobile chain, in contact with the other "
@@ -335,9 +324,7 @@ const tsr_move_type tsr_move_place = {
     .state_new = place_new,
     .n_target = place_targets,
     .propose = place_propose,
-    .log_ratio = place_log_ratio,
-    .adapt = place_adapt,
-    .archive = place_archive};
+    .log_ratio = place_log_ratio};
 
 /* ---- starts ---- */
 

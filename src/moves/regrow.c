@@ -159,17 +159,6 @@ static void regrow_propose(void *state, const tsr_conformation *current,
     proposal->log_ratio = regrow_log_ratio(s, current, proposed, proposal);
 }
 
-static void regrow_adapt(void *state, const tsr_proposal *proposal,
-                         double accept_probability)
-{
-    (void)state, (void)proposal, (void)accept_probability;
-}
-
-static void regrow_archive(void *state, tsr_archive *archive)
-{
-    (void)state, (void)archive; /* no state */
-}
-
 const tsr_move_type tsr_move_regrow = {
     .name = "regrow",
     .doc = "draws all torsions of a flexible stretch from the prior",
@@ -180,6 +169,4 @@ const tsr_move_type tsr_move_regrow = {
     .state_new = regrow_new,
     .n_target = regrow_targets,
     .propose = regrow_propose,
-    .log_ratio = regrow_log_ratio,
-    .adapt = regrow_adapt,
-    .archive = regrow_archive};
+    .log_ratio = regrow_log_ratio};

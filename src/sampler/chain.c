@@ -840,7 +840,8 @@ static void adapt_move(tsr_chain *c, double alpha, int accepted)
         return;
     }
     const tsr_hessian hessian = {c, hessian_product};
-    type->adapt(c->move[c->move_number], &c->proposal, alpha);
+    if (type->adapt != NULL)
+        type->adapt(c->move[c->move_number], &c->proposal, alpha);
     if (type->learn != NULL)
         type->learn(c->move[c->move_number], c->state[c->moved_state].current,
                     &hessian);
@@ -901,8 +902,9 @@ void tsr_chain_archive_moves(tsr_chain *chain, tsr_archive *archive)
 {
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
-        if (chain->move[m] != NULL ||
-            (type->launch != NULL && state_owner_of(m) == m))
+        if (type->archive != NULL &&
+            (chain->move[m] != NULL ||
+             (type->launch != NULL && state_owner_of(m) == m)))
             type->archive(chain->move[m], archive);
     }
 }
@@ -979,7 +981,7 @@ tsr_status tsr_chain_average_steps(tsr_chain *const *chain, int n, tsr_err *err)
     tsr_archive archive = {0};
     tsr_status status = TSR_OK;
     for (int m = 0; m < TSR_N_MOVE && status == TSR_OK; m++)
-        if (chain[0]->move[m] != NULL)
+        if (chain[0]->move[m] != NULL && tsr_move_registry[m]->archive != NULL)
             status = average_move(chain, n, m, &archive, err);
     tsr_archive_clear(&archive);
     return status;

@@ -84,7 +84,8 @@ TEST(log_ratios_cancel)
                              cases[k].name, type->name, there, back,
                              p.log_ratio);
                 largest[m] = fmax(largest[m], fabs(there));
-                type->adapt(move, &p, gsl_rng_uniform(rng));
+                if (type->adapt != NULL)
+                    type->adapt(move, &p, gsl_rng_uniform(rng));
                 for (int s = 0; s < p.n_span; s++)
                     tsr_conformation_copy(f.t, f.c, other, p.span[s].first,
                                           p.span[s].count);
