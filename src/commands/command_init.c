@@ -907,7 +907,7 @@ static tsr_status check_docked(const work *w, tsr_err *err)
     for (int k = 0; k < w->job->dock.n; k++) {
         const char *wanted = w->job->dock.item[k], *last = "";
         char chains[256] = "";
-        int found = 0;
+        int found = w->parts->n_strand > 0; /* check knows strands */
         for (int i = 0; i < s->n_residue; i++) {
             const char *name = s->residue[i].chain;
             const size_t n = strlen(chains);
@@ -930,11 +930,11 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(name_picture(w, err));
     TSR_TRY(check_targets(w, err));
     TSR_TRY(tsr_structure_read_any(w->job->model, &w->structure, err));
-    TSR_TRY(check_docked(w, err));
     TSR_TRY(tsr_parts_find_with_pae(
         w->structure, w->job->pae,
         (tsr_parts_choices){.no_loops = w->job->dock.n > 0}, log, &w->parts,
         &w->pae, err));
+    TSR_TRY(check_docked(w, err));
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(find_symmetry(w, err));
     if (w->structure->n_residue == 0)
