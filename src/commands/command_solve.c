@@ -683,7 +683,7 @@ static int identical_chains(const tsr_atoms *atoms, int *keep)
     return length > 0 && n > length && n % length == 0 ? n / length : 0;
 }
 
-static tsr_profile_spec spec_of(const work *w, int k, int bodies,
+static tsr_profile_spec spec_of(const work *w, int k, tsr_profile_bodies bodies,
                                 const tsr_neutron *neutron)
 {
     return (tsr_profile_spec){.bodies = bodies,
@@ -702,7 +702,8 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, int k,
                           tsr_profile_structure *to, tsr_err *err)
 {
     static const char *const name[] = {"atoms", "two"};
-    static const int bodies[] = {TSR_PROFILE_ATOMS, TSR_PROFILE_TWO};
+    static const tsr_profile_bodies bodies[] = {TSR_PROFILE_ATOMS,
+                                                TSR_PROFILE_TWO};
     tsr_err local = {.status = TSR_OK};
     tsr_status status = TSR_E_DATA;
     for (int two = 0; two < 2 && status == TSR_E_DATA; two++) {
