@@ -1113,18 +1113,19 @@ static void write_state(const tsr_verdict *v, int s, tsr_words *w)
         tsr_words_add(w, " ");
     if (state > 0)
         tsr_words_add(w, "State %d: ", state);
-    if (a->n_group[s] == 1) {
+    if (a->n_group[s] == 1)
         tsr_words_add(w,
                       "The domains have one arrangement: any two draws differ "
                       "by less than %.0f Angstrom on average.",
                       a->threshold_ang);
+    else
+        tsr_words_add(
+            w,
+            "%d arrangements of the domains fit the data, at least %.0f "
+            "Angstrom apart on average; %d contain%s 90 %% of the draws.",
+            a->n_group[s], a->threshold_ang, n_main, n_main == 1 ? "s" : "");
+    if (a->n_group[s] == 1 && !v->is_docked)
         return;
-    }
-    tsr_words_add(w,
-                  "%d arrangements of the domains fit the data, at least %.0f "
-                  "Angstrom apart on average; %d contain%s 90 %% of the draws.",
-                  a->n_group[s], a->threshold_ang, n_main,
-                  n_main == 1 ? "s" : "");
     for (int i = 0; i < a->n && n < most_shown && n < n_main; i++) {
         if (state > 0 && a->item[i].state != state)
             continue;

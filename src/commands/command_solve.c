@@ -683,7 +683,7 @@ static int identical_chains(const tsr_atoms *atoms, int *keep)
     return length > 0 && n > length && n % length == 0 ? n / length : 0;
 }
 
-static tsr_profile_spec spec_of(const work *w, int k, int bodies,
+static tsr_profile_spec spec_of(const work *w, int k, tsr_profile_bodies bodies,
                                 const tsr_neutron *neutron)
 {
     return (tsr_profile_spec){.bodies = bodies,
@@ -702,7 +702,8 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, int k,
                           tsr_profile_structure *to, tsr_err *err)
 {
     static const char *const name[] = {"atoms", "two"};
-    static const int bodies[] = {TSR_PROFILE_ATOMS, TSR_PROFILE_TWO};
+    static const tsr_profile_bodies bodies[] = {TSR_PROFILE_ATOMS,
+                                                TSR_PROFILE_TWO};
     tsr_err local = {.status = TSR_OK};
     tsr_status status = TSR_E_DATA;
     for (int two = 0; two < 2 && status == TSR_E_DATA; two++) {
@@ -758,17 +759,20 @@ static tsr_status compute_one(const work *w, int k, int *n_chain,
     return status;
 }
 
-static tsr_status mix_species(work *w, int k,
-                              const tsr_profile_fit_options *how,
-                              const tsr_profile_structure *one, tsr_err *err)
+static tsr_status compare_species(work *w, int k,
+                                  const tsr_profile_fit_options *how,
+                                  tsr_err *err)
 {
     enum { STEPS = 100 };
     const tsr_saxs *saxs = w->saxs[k];
     tsr_profile_species *x = &w->rigid[k].species;
+    tsr_profile_structure one = {0};
     tsr_partial_curves single = {0}, whole = {0};
     double *all, *curve;
-    tsr_status status =
-        tsr_partial_curves_of_data(&one->partials, saxs, &single, err);
+    tsr_status status = compute_one(w, k, &x->n_chain, &one, err);
+    if (status != TSR_OK || x->n_chain == 0)
+        return status;
+    status = tsr_partial_curves_of_data(&one.partials, saxs, &single, err);
     TSR_THEN(status, tsr_partial_curves_of_data(&w->rigid[k].structure.partials,
                                                 saxs, &whole, err));
     tsr_pool_array(&whole.pool, all, TSR_N_COMP_PAIR * saxs->n);
@@ -789,6 +793,7 @@ static tsr_status mix_species(work *w, int k,
         if (fit.chi2 < x->best.chi2)
             x->best = fit, x->fraction = f;
     }
+    tsr_profile_structure_clear(&one);
     tsr_partial_curves_clear(&single);
     tsr_partial_curves_clear(&whole);
     return status;
@@ -802,7 +807,6 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     tsr_profile_result *r = &w->rigid[k];
     tsr_profile_fit_options how = tsr_profile_fit_defaults;
     const tsr_neutron_options *of = tsr_saxs_neutron(entry);
-    tsr_profile_structure one = {0};
     tsr_neutron neutron;
     if (of != NULL) {
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
@@ -820,12 +824,8 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     TSR_THEN(status, tsr_profile_finish(&how, w->saxs[k], r, err));
     if (of == NULL && strcmp(w->solve.bodies, "atoms") == 0 &&
         tsr_resolution_is_ideal(&w->saxs[k]->resolution) && status == TSR_OK &&
-        !is_good(&r->fit)) {
-        status = compute_one(w, k, &r->species.n_chain, &one, err);
-        if (r->species.n_chain > 0)
-            TSR_THEN(status, mix_species(w, k, &how, &one, err));
-    }
-    tsr_profile_structure_clear(&one);
+        !is_good(&r->fit))
+        status = compare_species(w, k, &how, err);
     TSR_THEN(status, tsr_profile_check_rg(r, w->saxs[k], w->log, err));
     return status;
 }

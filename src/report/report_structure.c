@@ -314,31 +314,33 @@ static tsr_status add_arrangements(tsr_report *r, tsr_err *err)
             "Domain arrangements: draws are superposed on domain %d and "
             "clustered; draws of a cluster are less than %g &Aring; apart on "
             "average. <i>Spread</i>: root mean square distance from the "
-            "central draw. The last columns are the shares in two halves of "
-            "the chains, which should agree.",
+            "central draw. The error of a share is that between groups of "
+            "chains. <i>Interface</i>: residues within 10 &Aring; of a chain "
+            "that moves against theirs, in half of the draws or more.",
             a->fixed + 1, a->threshold_ang);
     if (n == 0)
         return TSR_OK;
     tsr_page_table(r->page, "",
-                   "arrangement\tshare\tspread (&Aring;)\tcentral draw\t"
-                   "file\tfirst half\tsecond half");
+                   "arrangement\tshare\terror\tspread (&Aring;)\tcentral draw\t"
+                   "file\tinterface");
     for (int i = 0; i < n; i++) {
         const tsr_arrangement *item = &a->item[i];
-        char state[32] = "";
+        char state[32] = "", interface[1024];
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
+        tsr_domain_name(tsr_frames_atoms(r->options->frames), &item->contact,
+                        sizeof interface, interface);
         TSR_TRY(write_central_draw(r, item, path, err));
         if (item->state > 0)
             snprintf(state, sizeof state, ", state %d", item->state);
         tsr_page_row(r->page,
-                     "%d\t%.1f&nbsp;%%\t%.2f\tchain %d, draw %ld%s\t<a "
+                     "%d\t%.1f&nbsp;%%\t%s%s\t%.2f\tchain %d, draw %ld%s\t<a "
                      "href=\"report/arrangement-%d.cif\" download>"
-                     "arrangement-%d.cif</a>\t%s%s\t%s%s",
-                     i + 1, 100.0 * item->share, item->spread, item->chain,
-                     item->draw, state, i + 1, i + 1,
-                     tsr_page_number(r->page, 1, 100.0 * item->half[0]),
-                     isnan(item->half[0]) ? "" : "&nbsp;%",
-                     tsr_page_number(r->page, 1, 100.0 * item->half[1]),
-                     isnan(item->half[1]) ? "" : "&nbsp;%");
+                     "arrangement-%d.cif</a>\t%s",
+                     i + 1, 100.0 * item->share,
+                     tsr_page_number(r->page, 1, 100.0 * item->error),
+                     isnan(item->error) ? "" : "&nbsp;%", item->spread,
+                     item->chain, item->draw, state, i + 1, i + 1,
+                     tsr_page_escape(r->page, interface));
     }
     tsr_page_table_end(r->page);
     return TSR_OK;

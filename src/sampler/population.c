@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "core/ranks.h"
 
+#include <float.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
@@ -261,7 +262,7 @@ static int pool_groups(const pass *p, const double *sum)
         return 0;
     for (int i = 0; i < p->n; i++) {
         const int g = i / p->per_group;
-        p->weight[i] *= exp(t->group_log_z[g] - top) / sum[g];
+        p->weight[i] *= exp(t->group_log_z[g] - top) / fmax(sum[g], DBL_MIN);
     }
     for (int g = 0; g < t->n_group; g++)
         t->group_log_z[g] = top + log(all / t->n_group);

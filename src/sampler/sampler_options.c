@@ -84,7 +84,8 @@ const tsr_field tsr_sampler_fields[] = {
             "populations before warm-up, or at members of structure.pool, "
             "without populations; auto: the prior where the "
             "temperatures reach it, or where 16 or more replicas start from it "
-            "together and no density map fixes the position of the molecule"),
+            "together and no density map fixes the position of the molecule "
+            "(docked chains: also with a map)"),
     TSR_FIELD(STRING, "until", tsr_sampler_options, until,
               .doc = "stop before the last draw once the chains have "
                      "converged, as rhat<1.01,ess>400"),

@@ -102,6 +102,8 @@ each arrangement has an interface | 0> ^1: [0-9]+ \+- [0-9]+ %.*from the start;*
 also as JSON | 0> "interface": "A:[0-9, AB:-]*" | tessera summary docked --json
 more contacts than the chains can have | 78 structure.contacts: no placement .* with 1000 contacts.*ask for fewer | \
         docked 1000 check bad.yaml
+every chain in a map | 78 structure.mobile: every chain is named.*where tessera map dock places it | docked 3 check bad.yaml \
+        --set 'structure.mobile=[A, B]' --set 'data=[{kind: map, file: pair.pdb, resolution: 9}]'
 contacts of no chain | 78 structure.contacts: no chain moves as a whole; name | also 'contacts: 3' run bad.yaml
 contacts of a subunit | 78 structure.contacts: the subunit of a symmetric | \
         edit 's/model.pdb/dimer.pdb, symmetry: C2, mobile: [subunit], contacts: 3/' run bad.yaml

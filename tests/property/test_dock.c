@@ -100,7 +100,7 @@ static void measure_place(const fixture *f, const tsr_conformation *c,
  * prior, are draws of all orientations and directions. */
 TEST(starts_cover_all_placements)
 {
-    enum { N = 400, N_EXACT = 4000, STEPS = 1000 };
+    enum { N = 400, N_EXACT = 4000, STEPS = 500 };
     fixture f;
     open_case(&f, &pair);
     gsl_rng *rng = rng_new(50, 0);
