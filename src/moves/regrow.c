@@ -11,8 +11,6 @@
 
 #include <math.h>
 
-enum { MAX_STRETCH = 64 };
-
 typedef struct {
     double weight;
     long residues;
@@ -23,7 +21,7 @@ static const tsr_field fields[] = {
               .min = 0.0, .max = 1e6,
               .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(INT, "residues", regrow_options, residues, .initial = "6",
-              .min = 2, .max = MAX_STRETCH,
+              .min = 2, .max = TSR_MAX_STRETCH,
               .doc = "longest stretch in residues; each proposal has between 2 "
                      "residues and this number"),
     {0}};
@@ -112,20 +110,6 @@ static double regrow_log_ratio(const void *state,
     return sum;
 }
 
-static void set_spans(const tsr_topology *t, const start *at, int count,
-                      tsr_proposal *p)
-{
-    const tsr_residue *r = &t->residue[at->first];
-    int last = at->first + count - 1;
-    p->n_span = 0;
-    if (!at->c_side && at->first > r->chain_first)
-        p->span[p->n_span++] =
-            (tsr_span){r->chain_first, at->first - r->chain_first, 1};
-    p->span[p->n_span++] = (tsr_span){at->first, count, 0};
-    if (at->c_side && last < r->chain_last)
-        p->span[p->n_span++] = (tsr_span){last + 1, r->chain_last - last, 1};
-}
-
 static void regrow_propose(void *state, const tsr_conformation *current,
                            tsr_conformation *proposed, gsl_rng *rng,
                            tsr_proposal *proposal)
@@ -139,22 +123,12 @@ static void regrow_propose(void *state, const tsr_conformation *current,
                           : s->options.residues;
     int count =
         2 + (int)gsl_rng_uniform_int(rng, (unsigned long)(max_length - 1));
-    double change[MAX_STRETCH][2];
-    for (int n = 0; n < count; n++) {
-        int i = at->first + n;
-        const tsr_residue *r = &t->residue[i];
-        double phi, psi;
-        tsr_prior_torsion_draw(s->prior, i, rng, &phi, &psi);
-        change[n][0] =
-            r->has_phi ? phi - tsr_conformation_torsion(t, current, i, TSR_PHI)
-                       : 0.0;
-        change[n][1] =
-            r->has_psi ? psi - tsr_conformation_torsion(t, current, i, TSR_PSI)
-                       : 0.0;
-    }
-    tsr_conformation_turn_many(t, proposed, at->first, at->first + count - 1,
-                               at->c_side, (const double(*)[2])change);
-    set_spans(t, at, count, proposal);
+    double torsion[TSR_MAX_STRETCH][2];
+    for (int n = 0; n < count; n++)
+        tsr_prior_torsion_draw(s->prior, at->first + n, rng, &torsion[n][0],
+                               &torsion[n][1]);
+    tsr_move_set_torsions(t, current, proposed, at->first, count, at->c_side,
+                          (const double(*)[2])torsion, proposal);
     proposal->target = k;
     proposal->log_ratio = regrow_log_ratio(s, current, proposed, proposal);
 }

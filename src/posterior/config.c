@@ -26,6 +26,15 @@ static const tsr_field start_fields[] = {
               .doc = "PDB or mmCIF file with the residues of structure.file"),
     {0}};
 
+static const tsr_field pool_fields[] = {
+    TSR_FIELD(STRING, "file", tsr_pool_config, file, .is_path = 1,
+              .doc = "PDB or mmCIF file with the residues of structure.file, "
+                     "all models of which are members"),
+    TSR_FIELD(STRING, "trajectory", tsr_pool_config, trajectory, .is_path = 1,
+              .doc = "DCD or H5MD trajectory of the atoms of file, whose "
+                     "frames are the members instead"),
+    {0}};
+
 static const tsr_field structure_fields[] = {
     TSR_FIELD(STRING, "file", tsr_structure_config, file, .is_path = 1,
               .doc = "PDB or mmCIF file, may be gzipped; sampler.start says "
@@ -83,6 +92,11 @@ static const tsr_field structure_fields[] = {
               .alias = "file",
               .doc = "starting structure of each state (its structure, with "
                      "frozen), in order; default: file for all states"),
+    TSR_FIELD(LIST, "pool", tsr_structure_config, pool, .fields = pool_fields,
+              .element_size = sizeof(tsr_pool_config), .alias = "file",
+              .doc = "conformations, as of a simulation, near whose torsions "
+                     "the move pool proposes, and where chains start with "
+                     "sampler.start: pool; the posterior stays the same"),
     TSR_FIELD(
         CHOICE, "weights", tsr_structure_config, weights, .initial = "infer",
         .words = weight_words,
@@ -419,6 +433,7 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     const tsr_config *c = config;
     const tsr_structure_config *s = &c->structure;
     const tsr_start_config *start = s->starts.item;
+    const tsr_pool_config *pool = s->pool.item;
     const char *unknown = tsr_config_why_no_atoms(c);
     const int is_atoms = s->bodies == TSR_CONFIG_ATOMS;
     const struct {
@@ -438,6 +453,13 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
          "structure.frozen: nothing moves; leave flexible, rigid, fixed and "
          "mobile out"},
+        {s->frozen && s->pool.n > 0,
+         "structure.pool: nothing moves (structure.frozen); leave it out"},
+        {c->sampler.start == TSR_START_POOL && s->pool.n == 0,
+         "sampler.start: pool needs structure.pool, files of conformations"},
+        {c->sampler.start == TSR_START_POOL && s->starts.n > 0,
+         "structure.starts says where chains start; leave it out, or "
+         "sampler.start: pool"},
         {s->contacts > 0 && s->mobile.n == 0,
          "structure.contacts: no chain moves as a whole; name the chains to "
          "be docked in structure.mobile"},
@@ -475,6 +497,12 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         if (start[k].file == NULL)
             return tsr_fail(err, TSR_E_CONFIG,
                             "structure.starts.%d: the key 'file' is missing",
+                            k);
+    for (int k = 0; k < s->pool.n; k++)
+        if (pool[k].file == NULL)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.pool.%d: the key 'file' is missing; it "
+                            "names the atoms of the trajectory",
                             k);
     const tsr_species_config *species = c->species.item;
     for (int k = 0; k < c->species.n; k++)

@@ -23,6 +23,11 @@ typedef struct {
     char *file;
 } tsr_start_config;
 
+/* An element of structure.pool. */
+typedef struct {
+    char *file, *trajectory; /* trajectory NULL: the models of file */
+} tsr_pool_config;
+
 /* Section structure: the molecule, its flexible ranges and its representation.
  */
 typedef struct {
@@ -36,6 +41,7 @@ typedef struct {
     int frozen;
     long states;
     tsr_list starts;          /* elements: tsr_start_config */
+    tsr_list pool;            /* elements: tsr_pool_config */
     int weights;              /* index: infer, equal */
     tsr_number_or_word d_max; /* auto, or Angstrom */
     char *form_factors;       /* NULL: the shipped table */

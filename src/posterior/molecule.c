@@ -1074,6 +1074,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     for (int k = 0; k < m->n_start; k++)
         TSR_TRY(
             remove_clashes(config, start[k].file, m->start[k], log, m, err));
+    TSR_TRY(tsr_molecule_read_pool(config, log, m, err));
     return tsr_molecule_set_model(m, err);
 }
 
@@ -1085,6 +1086,7 @@ void tsr_molecule_clear(tsr_molecule *molecule)
     free(m->start);
     tsr_form_factor_free(m->of_guests[0]);
     tsr_form_factor_free(m->of_guests[1]);
+    tsr_members_free(m->members);
     tsr_model_atoms_free(m->model);
     tsr_prior_free(m->prior);
     tsr_conformation_free(m->first);

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "likelihood/likelihood.h"
 #include "molecule/guest.h"
+#include "moves/pool_move.h"
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
 
@@ -63,6 +64,7 @@ typedef struct {
                                             components, extended by bodies of
                                             guests; NULL: no guests */
     tsr_prior *prior;
+    tsr_members *members;   /* of structure.pool; NULL: none is given */
     tsr_model_atoms *model; /* the first conformation, as in model.pdb */
     double d_max_first_ang; /* largest distance within any starting
                                conformation */
@@ -87,6 +89,13 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
                              tsr_log *log, tsr_molecule *molecule,
                              tsr_err *err);
 void tsr_molecule_clear(tsr_molecule *molecule);
+
+/* Reads structure.pool into molecule->members: up to 10,000 conformations of
+ * each entry, evenly spread. Errors: those of reading; TSR_E_DATA (other
+ * residues than those of the run, a broken backbone, with the residue);
+ * TSR_E_CONFIG (no torsion is free). */
+tsr_status tsr_molecule_read_pool(const tsr_config *config, tsr_log *log,
+                                  tsr_molecule *molecule, tsr_err *err);
 
 /* Updates `model` after the first conformation has moved. Errors:
  * TSR_E_NOMEM. */

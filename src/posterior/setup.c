@@ -50,6 +50,44 @@ static tsr_status draw_group(const tsr_target *run, int group,
     return status;
 }
 
+/* Starts n states at members, evenly spread over the pool; members with P(X) =
+ * 0 are passed over. */
+static tsr_status start_at_members(const tsr_setup *s, int n,
+                                   tsr_conformation **state, tsr_log *log,
+                                   tsr_err *err)
+{
+    const tsr_members *p = s->molecule.members;
+    const tsr_prior *prior = s->target.prior;
+    char worst[160] = "two bodies beyond structure.d_max, or chains apart";
+    int n_passed = 0;
+    for (int k = 0; k < n; k++) {
+        int try = 0, is_found = 0;
+        state[k] = tsr_conformation_new(s->target.topology);
+        TSR_TRY(tsr_allocated(state[k], err));
+        for (; try < p->n && !is_found; try++) {
+            const int m = (int)(((long)k * p->n / n + try) % p->n);
+            TSR_TRY(tsr_watch_check(s->watch, "starts were chosen", err));
+            tsr_members_apply(p, m, s->target.first, state[k]);
+            is_found = tsr_prior_clashes(prior, state[k], worst) == 0 &&
+                       isfinite(tsr_prior_log_reference(prior, state[k]));
+        }
+        if (!is_found)
+            return tsr_fail(err, TSR_E_DATA,
+                            "sampler.start: pool: none of the %d members of "
+                            "structure.pool is allowed by the prior once it "
+                            "has the bond lengths and angles of "
+                            "structure.file, the last for %s; raise "
+                            "prior.clash_limit, or choose sampler.start: prior",
+                            p->n, worst);
+        n_passed += try - 1;
+    }
+    tsr_info(log,
+             "chains start at members of structure.pool%s; there is no log "
+             "evidence from populations",
+             n_passed > 0 ? ", those that the prior forbids passed over" : "");
+    return TSR_OK;
+}
+
 /* Number of groups of chains, for convergence tests between groups: eight, or
  * else four to seven, of equal size and with four or more chains each. If no
  * number fits, each chain is its own group. */
@@ -81,13 +119,13 @@ static tsr_status compute_first_chi2(tsr_setup *s, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
+tsr_status tsr_setup_draw_starts(int from_pool, int is_restored, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
     tsr_target *t = &s->target;
     tsr_starts *to = &s->starts;
-    const int n_group = choose_n_group(s->n_chain),
+    const int n_group = from_pool ? s->n_chain : choose_n_group(s->n_chain),
               n_state = tsr_target_n_state(t);
     if (t->likelihood != NULL && t->n_start > 0)
         tsr_info(log, "structure.starts says where chains start, not the prior "
@@ -103,14 +141,17 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     TSR_TRY(tsr_allocated(to->log_evidence, err));
     for (int g = 0; g < n_group; g++)
         to->log_evidence[g] = (double)NAN;
-    for (int g = 0; g < n_group && !is_restored; g++)
+    if (from_pool && !is_restored)
+        TSR_TRY(start_at_members(s, to->n, to->state, log, err));
+    for (int g = 0; g < n_group && !from_pool && !is_restored; g++)
         TSR_TRY(
             draw_group(t, g, s->watch, to->state + (size_t)(g * n_state), err));
     t->n_group = n_group;
+    t->starts_in_pool = from_pool;
     t->chains_each = s->n_chain / n_group;
     t->group_start = is_restored ? NULL : to->state;
     t->group_log_z = to->log_evidence;
-    if (!is_restored)
+    if (!from_pool && !is_restored)
         tsr_info(log, "chains start from %d draws of the prior%s", n_group,
                  n_group < s->n_chain ? ", in groups" : "");
     return TSR_OK;
@@ -182,6 +223,10 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                       ? (int)config->device.threads.number
                       : processors();
     tsr_config_moves(config, s->move_options);
+    s->pool_move =
+        *(const tsr_pool_move_options *)s->move_options[TSR_MOVE_pool];
+    s->pool_move.members = m->members;
+    s->move_options[TSR_MOVE_pool] = m->members != NULL ? &s->pool_move : NULL;
     s->target = (tsr_target){.topology = m->topology,
                              .first = m->first,
                              .prior = m->prior,

@@ -72,7 +72,8 @@ typedef struct {
     tsr_all_atom_model model;
 } tsr_atom_target;
 
-/* Starting conformations of the groups of chains, drawn from the prior. */
+/* Starting conformations of the groups of chains, drawn from the prior or
+ * members of structure.pool. */
 typedef struct {
     int n; /* number of groups times number of states; 0: all chains start
               from structure.starts, or from the first conformation */
@@ -97,7 +98,9 @@ typedef struct {
     tsr_archive *known_error; /* model errors of a checkpoint, rewound; NULL:
                                  they are learnt */
     const void *move_options[TSR_N_MOVE];
-    tsr_target target; /* points into the members above */
+    tsr_pool_move_options pool_move; /* those of the configuration, with the
+                                        members */
+    tsr_target target;               /* points into the members above */
 } tsr_setup;
 
 /* Reads structure, tables and data, and makes prior and likelihood. with_data
@@ -121,13 +124,15 @@ void tsr_setup_clear(tsr_setup *setup);
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 
-/* To be called only for sampler.start: prior. Draws the starting states of each
- * group of chains from the prior. Does nothing without data, with frozen
- * structures, or with structure.starts. is_restored 1: the states will come
- * from a checkpoint, and only memory is prepared. Called after
- * tsr_setup_engine. Errors: those of tsr_chain_start, TSR_E_NOMEM,
- * TSR_E_INTERRUPTED (a stop was requested). */
-tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
+/* To be called only for sampler.start: prior or pool. Draws the starting states
+ * of each group of chains from the prior. from_pool 1: each chain is a group,
+ * whose states start at members with P(X) > 0, evenly spread over the pool.
+ * Does nothing without data, with frozen structures, or with structure.starts.
+ * is_restored 1: the states will come from a checkpoint, and only memory is
+ * prepared. Called after tsr_setup_engine. Errors: those of tsr_chain_start,
+ * TSR_E_NOMEM, TSR_E_DATA (P(X) is 0 for all members), TSR_E_INTERRUPTED (a
+ * stop was requested). */
+tsr_status tsr_setup_draw_starts(int from_pool, int is_restored, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
 
 /* The rigid fits as JSON for the trace: an array with one object for each

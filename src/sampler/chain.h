@@ -62,6 +62,8 @@ typedef struct {
      * group_start[n_state g + k]. n_group 0: all chains start from `start` or
      * `first`. */
     int n_group;
+    int starts_in_pool; /* 1: group_start are no draws of the prior, so no
+                           population is brought from the prior */
     int chains_each;
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] log marginal likelihood estimated by each

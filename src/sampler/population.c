@@ -428,7 +428,7 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
     pass p = {.s = s, .record = record, .tick = tick, .context = context};
     p.deadline = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
     p.n = s->n_chain * s->n_temp;
-    if (t->likelihood == NULL || t->n_group == 0 ||
+    if (t->likelihood == NULL || t->n_group == 0 || t->starts_in_pool ||
         p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
         tsr_likelihood_min_beta(t->likelihood) > 0.0)
         return TSR_OK;

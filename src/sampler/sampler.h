@@ -37,15 +37,15 @@ typedef struct {
                         rises */
     int evidence; /* 1: if temperatures and t_max are auto, the ladder reaches
                      the prior */
-    int start;    /* TSR_START_AUTO, TSR_START_FILE or TSR_START_PRIOR */
+    int start;    /* TSR_START_AUTO, ... */
     char *until;  /* convergence criterion; NULL: make all draws */
     double time_limit; /* s, including warm-up; 0: no limit */
 } tsr_sampler_options;
 
-/* Where chains start: from the structure of the configuration, or from draws of
- * the prior, one for each group of chains. auto: see
- * tsr_sampler_resolve_auto. */
-enum { TSR_START_AUTO, TSR_START_FILE, TSR_START_PRIOR };
+/* Where chains start: from the structure of the configuration, from draws of
+ * the prior, one for each group of chains, or each from a member of
+ * structure.pool. auto: see tsr_sampler_resolve_auto. */
+enum { TSR_START_AUTO, TSR_START_FILE, TSR_START_PRIOR, TSR_START_POOL };
 
 /* Values of the options. While an option is auto, these functions return the
  * values for a CPU.

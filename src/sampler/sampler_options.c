@@ -26,7 +26,8 @@ enum {
 static const double usual_thin = 10.0, all_atom_thin = 100.0;
 static const double t_max_few = 20.0, t_max_many = 1e6;
 
-static const char *const start_words[] = {"auto", "file", "prior", NULL};
+static const char *const start_words[] = {"auto", "file", "prior", "pool",
+                                          NULL};
 static const char *const auto_words[] = {"auto", NULL};
 
 const tsr_field tsr_sampler_fields[] = {
@@ -78,9 +79,10 @@ const tsr_field tsr_sampler_fields[] = {
         CHOICE, "start", tsr_sampler_options, start, .initial = "auto",
         .words = start_words,
         .doc =
-            "where chains start: at the structure of the configuration, or at "
+            "where chains start: at the structure of the configuration, at "
             "draws of the prior that are tempered to the posterior as "
-            "populations before warm-up; auto: the prior where the "
+            "populations before warm-up, or at members of structure.pool, "
+            "without populations; auto: the prior where the "
             "temperatures reach it, or where 16 or more replicas start from it "
             "together and no density map fixes the position of the molecule"),
     TSR_FIELD(STRING, "until", tsr_sampler_options, until,

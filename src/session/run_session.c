@@ -436,15 +436,17 @@ static void log_ranks(const tsr_session *s)
                  tsr_ranks_first(s->setup->n_chain, 1) - 1);
 }
 
-/* Makes the record, the trajectory writer and the sampler, with starts drawn
- * from the prior if sampler.start is `prior`. */
+/* Makes the record, the trajectory writer and the sampler, with starts from the
+ * prior or the pool if sampler.start says so. */
 static tsr_status make_sampler(tsr_session *s, tsr_err *err)
 {
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
     tsr_status status = TSR_OK;
-    if (s->config->sampler.start == TSR_START_PRIOR)
-        status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
+    const int start = s->config->sampler.start;
+    if (start == TSR_START_PRIOR || start == TSR_START_POOL)
+        status = tsr_setup_draw_starts(start == TSR_START_POOL, s->is_resumed,
+                                       s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
     if (status == TSR_OK && has_trajectory_writer(s->config))
@@ -1361,6 +1363,7 @@ static void log_population(const tsr_session *s, double seconds)
                      "the chains do not start from the prior (%s)",
                      tsr_likelihood_min_beta(t->likelihood) > 0.0
                          ? "scale or background is sampled, under a flat prior"
+                     : t->starts_in_pool ? "sampler.start: pool"
                      : t->n_start > 0
                          ? "structure.starts says where chains start"
                          : "see sampler.start, chains and t_max");

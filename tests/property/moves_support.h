@@ -11,6 +11,7 @@
 
 #include "moves/closure.h"
 #include "moves/move.h"
+#include "moves/pool_move.h"
 #include "prior/prior.h"
 #include "sampler/chain.h"
 
@@ -183,6 +184,25 @@ static void make_complex(fixture *f, const char *sequence, int n_copy,
                                    &f->table, NULL, &f->t, &f->c, &err));
 }
 
+OWNED(tsr_members)
+
+/* A pool of exact draws of the prior, but of a few: near none of them a chain
+ * finds all of the prior. */
+static void add_members(fixture *f, int n)
+{
+    tsr_pool_move_options *o = (void *)f->option[TSR_MOVE_pool];
+    tsr_members *members = own_tsr_members(tsr_members_new(f->t));
+    gsl_rng *rng = rng_new(5, 0);
+    tsr_conformation *c = new_conformation(f->t);
+    for (int m = 0; m < n; m++) {
+        sample_prior(&f->sampler, rng, c);
+        OK(tsr_members_add(members, c, &err));
+    }
+    OK(tsr_members_finish(members, &err));
+    o->members = members;
+    o->residues = 5; /* shorter than the longest linker */
+}
+
 static void open_case(fixture *f, const test_case *k)
 {
     memset(f, 0, sizeof *f);
@@ -251,6 +271,7 @@ static void open_case(fixture *f, const test_case *k)
         memcpy(f->option[m], &weight, sizeof weight);
         f->options[m] = f->option[m];
     }
+    add_members(f, 7);
 }
 
 static tsr_target target_of(const fixture *f, const tsr_conformation *first,
