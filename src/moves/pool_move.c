@@ -35,11 +35,10 @@
 
 #define PI 3.14159265358979323846
 
-enum { N_SCALE = 5, RATIO = 4 };
+enum { N_SCALE = 4, RATIO = 4 };
 
-/* Widths 1 / sqrt(kappa) of 20, 10, 5, 2.5 and 1.3 degrees: from those of a
- * basin of the prior to turns that carry a domain 30 Angstrom away by less than
- * one. */
+/* Widths 1 / sqrt(kappa) of 20, 10, 5 and 2.5 degrees: from those of a basin of
+ * the prior to turns that carry a domain 25 Angstrom away by one. */
 static const double first_kappa = 8.0;
 
 /* A kernel below exp(-40) of the greatest is left out: even of 1e6 members they
@@ -51,14 +50,14 @@ static const tsr_field fields[] = {
               .min = 0.0, .max = 1e6,
               .doc = "weight of the move among all proposals, where there is a "
                      "structure.pool; 0: off"),
-    TSR_FIELD(DOUBLE, "prior", tsr_pool_move_options, prior, .initial = "0.1",
+    TSR_FIELD(DOUBLE, "prior", tsr_pool_move_options, prior, .initial = "0.2",
               .min = 0.001, .max = 1.0,
               .doc = "share of proposals drawn from the prior instead of near "
                      "a member"),
-    TSR_FIELD(INT, "residues", tsr_pool_move_options, residues, .initial = "20",
+    TSR_FIELD(INT, "residues", tsr_pool_move_options, residues, .initial = "4",
               .min = 1, .max = TSR_MAX_STRETCH,
-              .doc = "longest stretch in residues; shorter linkers are drawn "
-                     "as a whole"),
+              .doc = "longest stretch in residues; linkers up to this length "
+                     "are drawn as a whole"),
     {0}};
 
 /* ---- members ---- */

@@ -20,7 +20,7 @@ static double slow_log_q(const fixture *f, const tsr_pool_move_options *o,
     for (int i = first; i < first + count; i++)
         log_f += tsr_prior_torsion_log_of(f->prior, c, i);
     for (int m = 0; m < p->n; m++)
-        for (double kappa = 8.0; kappa < 2049.0; kappa *= 4.0) {
+        for (double kappa = 8.0; kappa < 513.0; kappa *= 4.0) {
             double log_k = 0.0;
             for (int i = first; i < first + count; i++)
                 for (int k = 0; k < 2; k++) {
@@ -34,7 +34,7 @@ static double slow_log_q(const fixture *f, const tsr_pool_move_options *o,
                     log_k += kappa * (cos(x - at) - 1.0) -
                              log(2.0 * pi * gsl_sf_bessel_I0_scaled(kappa));
                 }
-            sum += exp(log_k) / (5.0 * p->n);
+            sum += exp(log_k) / (4.0 * p->n);
         }
     return log(o->prior * exp(log_f) + (1.0 - o->prior) * sum);
 }
