@@ -210,7 +210,7 @@ static tsr_status read_source(source *s, tsr_log *log, tsr_molecule *m,
         "%.1f A at most",
         n, s->n,
         s->from->trajectory != NULL ? s->from->trajectory : s->from->file,
-        rmsd[n / 2], rmsd[n - 1]);
+        rmsd[(n - 1) / 2], rmsd[n - 1]);
     return TSR_OK;
 }
 

@@ -64,18 +64,19 @@ cc = $T map cc FILE $map ../own.mrc
 dock = $T map dock FILE $map ../own.mrc -o new.pdb
 train = mkdir own; cp -r FILE own/x.pdb; $T train form-factors --evaluate own -o new.csv
 bench = $T bench --sampling ../any.yaml --set data=[] --set structure.file=FILE --quick --time 1
+start = $T check ../any.yaml --set structure.pool=[FILE]
 model.pdb,good.cif,occupancy.pdb,ligand.pdb,dna_beside.pdb,models.pdb 0 |
-models_other.pdb,models_nan.pdb 0 0 0 0 0 0 0 65 65 65 0 0 | model 2|finite|nowhere near
-dna.pdb       0  0  0  0  0  0  0  0  0  0 65  0 | no protein
+models_other.pdb,models_nan.pdb 0 0 0 0 0 0 0 65 65 65 0 0 65 | model 2|finite|nowhere near
+dna.pdb       0  0  0  0  0  0  0  0  0  0 65  0 65 | no protein
 dna_nan.pdb,dna_zero.pdb 65 | S:3
-ligand_alone.pdb 65 65 65 65 65 0 65 0 0 0 65 65 | no protein
+ligand_alone.pdb 65 65 65 65 65 0 65 0 0 0 65 65 65 | no protein
 ligand_nan.pdb 65 | HEM L:900 is nowhere near
 no_ca.pdb,cut.pdb 0 |
 nan.pdb,text.cif 65 | A:45 is nowhere near
 stars.pdb,numbers.pdb,number.cif,cut.cif,water.pdb 65 | line 70: the|out of range|in the loop|no protein|no atoms but
 noise,noise.gz,cut_model.pdb.gz,own.mrc,good.dat,line,empty 65 | binary file|damaged or incomplete gzip|not a structure|is empty
-run,nowhere  66 66 66 66 66 66 66  -  -  -  - 66 | is a directory|cannot open|is a run
-loop         66 66 66 66 66 66 66 66 66 66  - 66 | symbolic links
+run,nowhere  66 66 66 66 66 66 66  -  -  -  - 66 66 | is a directory|cannot open|is a run
+loop         66 66 66 66 66 66 66 66 66 66  - 66 66 | symbolic links
 
 [curves]
 check = $T check ../good.yaml --set data.0.file=FILE

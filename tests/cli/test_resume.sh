@@ -9,8 +9,9 @@ tests=$source/tests/cli
 short_model model.pdb
 mkdir starts empty elsewhere bin
 cp model.pdb starts
+sed 's/ SC / CG /' model.pdb >starts/pool.pdb
 cat >good.yaml <<END
-structure: {file: model.pdb, flexible: ["A:51-64"], starts: [starts/model.pdb]}
+structure: {file: model.pdb, flexible: ["A:51-64"], starts: [starts/model.pdb], pool: [starts/pool.pdb]}
 data: [{file: good.dat, noise: {model: student}}]
 sampler: {chains: 2, warmup: 100, draws: 60, thin: 5, temperatures: 2}
 output: {directory: whole, trajectory_every: 3}
@@ -33,7 +34,7 @@ draws without sense | 64 draws | tessera resume whole --draws zero
 two folders | 64 | tessera resume whole empty
 help names its options | 0> --draws N | tessera resume --help
 END
-for file in input/model.pdb input/1-model.pdb input/good.dat checkpoint.h5 trajectory-000.h5 \
+for file in input/model.pdb input/1-model.pdb input/pool.pdb input/good.dat checkpoint.h5 trajectory-000.h5 \
     trajectory-001.h5 run.lock; do
     check "a run leaves $file" test -s whole/$file
 done
@@ -161,7 +162,7 @@ fi
 # processor. How many were is stated; time depends on the machine.
 background tessera run good.yaml --output early --set sampler.chains=1024 \
     --set structure.file="$demo/two_domain.pdb" --set structure.starts=[] \
-    --set sampler.temperatures=8 --set sampler.t_max=5
+    --set structure.pool=[] --set sampler.temperatures=8 --set sampler.t_max=5
 wait_until grep -q "^grid" err.txt
 kill -USR1 $pid
 stop TERM
@@ -445,6 +446,7 @@ if ! tessera devices --no-test >devices.txt 2>&1; then
 fi
 cp "$demo/two_domain.pdb" model.pdb # whose kernels have all their paths
 cp model.pdb starts
+sed 's/ SC / CG /' model.pdb >starts/pool.pdb
 sed -i 's/warmup: 100/warmup: 300/; s/thin: 5/thin: 10/' good.yaml
 cases <<'END'
 simulate the whole protein | 0 | tessera simulate good.yaml --output good.dat --force

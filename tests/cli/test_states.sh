@@ -121,8 +121,27 @@ summary of it | 0 | tessera summary moving --json
     they are where the files are | json min(abs(d.rg_1.mean - ${rg}), abs(d.rg_2.mean - ${rg})) < 0.5 \
         and d.rg_2.mean - d.rg_1.mean > 0.5
 
+# ---- a pool ----
+$ for file in one.pdb two.pdb; do
+>     echo MODEL; sed 's/ SC / CG /' "$file" | grep ^ATOM; echo ENDMDL
+> done >pool.pdb
+chains start at members | 0 chains start at members of structure.pool | \
+        tessera run moving.yaml --output pool --set structure.states=1 --set structure.starts=[] \
+        --set structure.pool=[pool.pdb] --set sampler.start=pool --set moves.pivot=0 --set moves.regrow=0 \
+        --set moves.pool=0 --set output.trajectory_every=1
+    the log says how near | in pool/run.log 2 of 2 conformations.*off by 0.0 A .median RMSD., 0.9 A at most
+the first draw of the second chain | 0 | tessera export pool --draws 1/0 --atoms model --output second.pdb
+its Rg | 0 | tessera profile second.pdb --bodies two --json
+    is that of the second member | json abs(s[0].rg_model - ${rg}) > 2
+jumps to members | 0 | tessera run moving.yaml --output jumps --set structure.states=1 --set structure.starts=[] \
+        --set structure.pool=[pool.pdb] --set sampler.draws=400 --set moves.pool=20 --set moves.pool.residues=14
+    with their acceptance in the log | in jumps/run.log pool +[0-9]+ proposed, [0-9.]+ % accepted
+
 # ---- refusals ----
-$ sed '/ A  64 /d' two.pdb >short.pdb; sed 's/\(ATOM.\{13\}\)... A   9/\1TRP A   9/' two.pdb >mutant.pdb
+$ awk '/^ATOM/ && substr($0, 23, 4) + 0 > 59 {
+>     printf "%s%8.3f%s\n", substr($0, 1, 30), substr($0, 31, 8) + 50, substr($0, 39); next} {print}' pool.pdb >cut.pdb
+$ sed '/ A  64 /d;s/ SC / CG /' two.pdb >short.pdb; sed 's/\(ATOM.\{13\}\)... A   9/\1TRP A   9/' two.pdb >mutant.pdb
+$ sed -i 's/ SC / CG /' mutant.pdb
 more files than states | 78 structure.starts: 2 files for 1 state | \
         tessera check moving.yaml --set structure.states=1
 nothing moves, and yet | 78 structure.frozen.*leave.*flexible | tessera check moving.yaml --set structure.frozen=true
@@ -137,5 +156,17 @@ equal weights of their own | 78 data.0.share.*structure.weights | \
 a series with too few numbers | 64 --at '5 min': expected a number for each of 2 | \
         tessera init one.pdb mixture.dat late.dat --at '5 min'
 a file that is not there | 66 none.pdb | tessera check moving.yaml --set structure.starts.1.file=none.pdb
+a pool of another molecule | 65 short.pdb.*A:65 is ASP where structure.file has GLY | \
+        tessera check moving.yaml --set structure.pool=[short.pdb]
+a pool of another residue | 65 mutant.pdb.*is TRP where structure.file has | \
+        tessera check moving.yaml --set structure.pool=[mutant.pdb]
+a pool cut by a periodic boundary | 65 backbone at A:60 is [0-9.]+ A long in model 1 | \
+        tessera check moving.yaml --set structure.pool=[cut.pdb]
+a pool without a file | 78 structure.pool.0: the key 'file' | \
+        tessera check moving.yaml --set 'structure.pool=[{trajectory: none.dcd}]'
+a pool where nothing moves | 78 structure.pool: nothing moves | \
+        tessera check still.yaml --set structure.pool=[pool.pdb]
+a start in no pool | 78 sampler.start: pool needs structure.pool | \
+        tessera check moving.yaml --set sampler.start=pool
 END
 exit $bad
