@@ -196,7 +196,8 @@ typedef struct {
  * |d| <= 0.5. */
 TSR_CLONES static void add_distances(int n, float x, const float *at, float *v)
 {
-    const float pi = (float)PI;
+    const float pi = (float)PI, c3 = 1.0f / 6.0f, c5 = 1.0f / 20.0f,
+                c7 = 1.0f / 42.0f, c9 = 1.0f / 72.0f, c11 = 1.0f / 110.0f;
     for (int m = 0; m < n; m++) {
         float d = x - at[m];
         d -= d > 0.5f ? 1.0f : 0.0f;
@@ -205,11 +206,10 @@ TSR_CLONES static void add_distances(int n, float x, const float *at, float *v)
         const float sine =
             z *
             (1.0f -
-             y / 6.0f *
+             y * c3 *
                  (1.0f -
-                  y / 20.0f *
-                      (1.0f -
-                       y / 42.0f * (1.0f - y / 72.0f * (1.0f - y / 110.0f)))));
+                  y * c5 *
+                      (1.0f - y * c7 * (1.0f - y * c9 * (1.0f - y * c11)))));
         v[m] += 2.0f * sine * sine;
     }
 }

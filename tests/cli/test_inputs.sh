@@ -67,11 +67,11 @@ bench = $T bench --sampling ../any.yaml --set data=[] --set structure.file=FILE 
 start = $T check ../any.yaml --set structure.pool=[FILE]
 model.pdb,good.cif,occupancy.pdb,ligand.pdb,dna_beside.pdb,models.pdb 0 |
 models_other.pdb,models_nan.pdb 0 0 0 0 0 0 0 65 65 65 0 0 65 | model 2|finite|nowhere near
-dna.pdb       0  0  0  0  0  0  0  0  0  0 65  0 65 | no protein
+dna.pdb       0  0  0  0  0  0  0  0  0  0 65  0 65 | no protein|: 0 residues
 dna_nan.pdb,dna_zero.pdb 65 | S:3
-ligand_alone.pdb 65 65 65 65 65 0 65 0 0 0 65 65 65 | no protein
+ligand_alone.pdb 65 65 65 65 65 0 65 0 0 0 65 65 65 | no protein|: 0 residues
 ligand_nan.pdb 65 | HEM L:900 is nowhere near
-no_ca.pdb,cut.pdb 0 |
+no_ca.pdb,cut.pdb 0 0 0 0 0 0 0 0 0 0 0 0 65 | A:51 is GLY|11 residues
 nan.pdb,text.cif 65 | A:45 is nowhere near
 stars.pdb,numbers.pdb,number.cif,cut.cif,water.pdb 65 | line 70: the|out of range|in the loop|no protein|no atoms but
 noise,noise.gz,cut_model.pdb.gz,own.mrc,good.dat,line,empty 65 | binary file|damaged or incomplete gzip|not a structure|is empty
@@ -213,10 +213,10 @@ $nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74 74  0  0  0 74 | 
 zero_residue.pdb,far_residue.pdb 65 | A:45|too far
 zero.pdb,one_point.pdb 65 | A:31|identical|one place|backbone
 e300.cif,million.cif 65 | A:45|too far
-ligand_far.pdb 65 65 65 - 65 65 65 65 65 65 - 65 | L:900|9999
+ligand_far.pdb 65 65 65 - 65 65 65 65 65 65 - 65 65 | L:900|9999
 tenth.pdb    65 | are in nm
 doubled.pdb  65 | two copies
-fifo         66 66  - 66  - 66  -  -  - 66  -  - | is a named pipe
+fifo         66 66  - 66  - 66  -  -  - 66  -  - 66 | is a named pipe
 [curves]
 columns.dat  65 65 65 65 65 65 65  -  - | q, I, sigma in this order
 percent.dat  65 65 65 65 65 65 65 - - | 3%
