@@ -25,7 +25,8 @@ typedef struct {
     int (*row)[2];      /* [n_residue] number of phi and psi among the free
                            torsions; -1: not free */
     float *torsion;     /* [capacity][n_torsion] */
-    float *by_row;      /* [n_torsion][n] the same, for the move */
+    int n_padded;       /* n, rounded up to whole blocks */
+    float *by_row;      /* [n_torsion][n_padded] the same, for the move */
 } tsr_members;
 
 /* Makes a pool without members. Borrows topology. NULL: out of memory. */
