@@ -42,9 +42,9 @@ enum { N_SCALE = 4, RATIO = 4, BLOCK = 16 };
  * the prior to turns that carry a domain 25 Angstrom away by one. */
 static const double first_kappa = 8.0;
 
-/* A kernel below exp(-40) of the greatest is left out: even of 1e6 members they
- * change q by less than 1e-11. */
-static const double negligible = 40.0;
+/* Kernels below this share of the greatest are left out: even of 1e6 members
+ * they change q by less than 1e-11, and most of them would underflow slowly. */
+static const double negligible = 1e-17;
 
 static const tsr_field fields[] = {
     TSR_FIELD(DOUBLE, "weight", tsr_pool_move_options, weight, .initial = "0.5",
@@ -222,10 +222,8 @@ static void sum_kernels(int n, const float *v, float least, double *sum)
         sum[s] = 0.0;
     for (int m = 0; m < n; m++) {
         const double x = first_kappa * (double)(v[m] - least);
-        if (x > negligible)
-            continue;
-        double e = exp(-x);
-        for (int s = 0; s < N_SCALE; s++) {
+        double e = x < 40.0 ? exp(-x) : 0.0;
+        for (int s = 0; s < N_SCALE && e > negligible; s++) {
             sum[s] += e;
             e = (e * e) * (e * e); /* RATIO is 4 */
         }
