@@ -6,8 +6,7 @@
  * f the prior's densities of the stretch's residues i, x_t its torsions, and
  * x_tm those of the M members, the proposal has the density
  *
- *     q(x) = w prod_i f_i(x) + (1 - w) / (M S) sum_m sum_s prod_t K_s(x_t -
- * x_tm)
+ *     q(x) = w prod_i f_i + (1 - w) / (M S) sum_m sum_s prod_t K_s(x_t - x_tm)
  *
  * with von Mises kernels K_s of S concentrations kappa_s, so that
  *
@@ -166,7 +165,7 @@ void tsr_members_apply(const tsr_members *members, int m,
 {
     const tsr_members *p = members;
     const tsr_topology *t = p->topology;
-    const float *torsion = p->torsion + (size_t)m * (size_t)p->n_torsion;
+    const float *torsion = tsr_members_torsion(p, m);
     tsr_proposal all = {.n_span = 1, .span = {{0, t->n_own, 0}}};
     tsr_conformation_copy(t, to, from, 0, t->n_residue);
     for (int l = 0; l < p->n_linker; l++)
@@ -195,16 +194,18 @@ typedef struct {
 
 /* v[m] += 2 sin^2(pi (x - at[m])) for n members, a multiple of BLOCK; arguments
  * in turns within [-0.5, 0.5]. The sine is the Taylor series, whose relative
- * error is below 6e-8 in this range. Blocks of constant length become vector
+ * error is below 6e-8 in this range, and so is that of x - at of a near member,
+ * since x has a second part. Blocks of constant length become vector
  * instructions. */
-TSR_CLONES static void add_distances(int n, float x, const float *restrict at,
+TSR_CLONES static void add_distances(int n, double x, const float *restrict at,
                                      float *restrict v)
 {
+    const float high = (float)x, low = (float)(x - (double)high);
     const float pi = (float)PI, c3 = 1.0f / 6.0f, c5 = 1.0f / 20.0f,
                 c7 = 1.0f / 42.0f, c9 = 1.0f / 72.0f, c11 = 1.0f / 110.0f;
     for (; n > 0; n -= BLOCK, at += BLOCK, v += BLOCK)
         for (int m = 0; m < BLOCK; m++) {
-            const float d = x - at[m];
+            const float d = (high - at[m]) + low;
             const float z =
                 pi * (d - (d > 0.5f ? 1.0f : 0.0f) + (d < -0.5f ? 1.0f : 0.0f));
             const float y = z * z;
@@ -247,7 +248,7 @@ static double log_density(const pool_state *s, const tsr_conformation *c,
             if (p->row[i][k] < 0)
                 continue;
             add_distances(
-                p->n_padded, (float)turns_of(p, c, i, k),
+                p->n_padded, turns_of(p, c, i, k),
                 p->by_row + (size_t)p->row[i][k] * (size_t)p->n_padded, s->v);
             n++;
         }
@@ -304,7 +305,8 @@ static void draw_torsions(const pool_state *s, int first, int count,
 {
     const tsr_members *p = s->options.members;
     const int is_prior = gsl_rng_uniform(rng) < s->options.prior;
-    const size_t m = gsl_rng_uniform_int(rng, (unsigned long)p->n);
+    const float *at = tsr_members_torsion(
+        p, (int)gsl_rng_uniform_int(rng, (unsigned long)p->n));
     const double kappa =
         first_kappa * pow(RATIO, (double)gsl_rng_uniform_int(rng, N_SCALE));
     for (int i = first; i < first + count; i++) {
@@ -313,9 +315,7 @@ static void draw_torsions(const pool_state *s, int first, int count,
             tsr_prior_torsion_draw(s->prior, i, rng, &to[0], &to[1]);
         for (int k = 0; k < 2 && !is_prior; k++)
             if (p->row[i][k] >= 0)
-                to[k] = 2.0 * PI *
-                            (double)p->torsion[m * (size_t)p->n_torsion +
-                                               (size_t)p->row[i][k]] +
+                to[k] = 2.0 * PI * (double)at[p->row[i][k]] +
                         tsr_von_mises_draw_angle(rng, kappa);
     }
 }

@@ -41,6 +41,13 @@ tsr_status tsr_members_add(tsr_members *members,
 /* To be called after the last member: makes by_row. */
 tsr_status tsr_members_finish(tsr_members *members, tsr_err *err);
 
+/* Torsions of member m, [n_torsion] turns. */
+static inline const float *tsr_members_torsion(const tsr_members *members,
+                                               int m)
+{
+    return members->torsion + (size_t)m * (size_t)members->n_torsion;
+}
+
 /* to: the conformation `from` with the torsions of member m. All else stays:
  * bond lengths and angles, omega, side chains, the place of a mobile chain. */
 void tsr_members_apply(const tsr_members *members, int m,
