@@ -6,8 +6,7 @@
  * f the prior's densities of the stretch's residues i, x_t its torsions, and
  * x_tm those of the M members, the proposal has the density
  *
- *     q(x) = w prod_i f_i(x) + (1 - w) / (M S) sum_m sum_s prod_t K_s(x_t -
- * x_tm)
+ *     q(x) = w prod_i f_i + (1 - w) / (M S) sum_m sum_s prod_t K_s(x_t - x_tm)
  *
  * with von Mises kernels K_s of S concentrations kappa_s, so that
  *
@@ -32,18 +31,19 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 
-enum { N_SCALE = 4, RATIO = 4 };
+enum { N_SCALE = 4, RATIO = 4, BLOCK = 16 };
 
 /* Widths 1 / sqrt(kappa) of 20, 10, 5 and 2.5 degrees: from those of a basin of
  * the prior to turns that carry a domain 25 Angstrom away by one. */
 static const double first_kappa = 8.0;
 
-/* A kernel below exp(-40) of the greatest is left out: even of 1e6 members they
- * change q by less than 1e-11. */
-static const double negligible = 40.0;
+/* Kernels below this share of the greatest are left out: even of 1e6 members
+ * they change q by less than 1e-11, and most of them would underflow slowly. */
+static const double negligible = 1e-17;
 
 static const tsr_field fields[] = {
     TSR_FIELD(DOUBLE, "weight", tsr_pool_move_options, weight, .initial = "0.5",
@@ -150,10 +150,11 @@ tsr_status tsr_members_add(tsr_members *members,
 tsr_status tsr_members_finish(tsr_members *members, tsr_err *err)
 {
     tsr_members *p = members;
-    const size_t n = (size_t)p->n, n_torsion = (size_t)p->n_torsion;
-    tsr_pool_array(&p->pool, p->by_row, n * n_torsion + 1);
+    p->n_padded = (p->n + BLOCK - 1) / BLOCK * BLOCK;
+    const size_t n = (size_t)p->n_padded, n_torsion = (size_t)p->n_torsion;
+    tsr_pool_array(&p->pool, p->by_row, n * n_torsion);
     TSR_TRY(tsr_allocated(p->by_row, err));
-    for (size_t m = 0; m < n; m++)
+    for (size_t m = 0; m < (size_t)p->n; m++)
         for (size_t t = 0; t < n_torsion; t++)
             p->by_row[t * n + m] = p->torsion[m * n_torsion + t];
     return TSR_OK;
@@ -164,7 +165,7 @@ void tsr_members_apply(const tsr_members *members, int m,
 {
     const tsr_members *p = members;
     const tsr_topology *t = p->topology;
-    const float *torsion = p->torsion + (size_t)m * (size_t)p->n_torsion;
+    const float *torsion = tsr_members_torsion(p, m);
     tsr_proposal all = {.n_span = 1, .span = {{0, t->n_own, 0}}};
     tsr_conformation_copy(t, to, from, 0, t->n_residue);
     for (int l = 0; l < p->n_linker; l++)
@@ -191,27 +192,28 @@ typedef struct {
     float *v;              /* [members] V */
 } pool_state;
 
-/* v[m] += 2 sin^2(pi (x - at[m])), arguments in turns within [-0.5, 0.5]. The
- * sum is the Taylor series of sin(pi d), whose relative error is below 6e-8 for
- * |d| <= 0.5. */
-TSR_CLONES static void add_distances(int n, float x, const float *at, float *v)
+/* v[m] += 2 sin^2(pi (x - at[m])) for n members, a multiple of BLOCK; arguments
+ * in turns within [-0.5, 0.5]. The sine is the Taylor series, whose relative
+ * error is below 6e-8 in this range, and so is that of x - at of a near member,
+ * since x has a second part. Blocks of constant length become vector
+ * instructions. */
+TSR_CLONES static void add_distances(int n, double x, const float *restrict at,
+                                     float *restrict v)
 {
+    const float high = (float)x, low = (float)(x - (double)high);
     const float pi = (float)PI, c3 = 1.0f / 6.0f, c5 = 1.0f / 20.0f,
                 c7 = 1.0f / 42.0f, c9 = 1.0f / 72.0f, c11 = 1.0f / 110.0f;
-    for (int m = 0; m < n; m++) {
-        float d = x - at[m];
-        d -= d > 0.5f ? 1.0f : 0.0f;
-        d += d < -0.5f ? 1.0f : 0.0f;
-        const float z = pi * d, y = z * z;
-        const float sine =
-            z *
-            (1.0f -
-             y * c3 *
-                 (1.0f -
-                  y * c5 *
-                      (1.0f - y * c7 * (1.0f - y * c9 * (1.0f - y * c11)))));
-        v[m] += 2.0f * sine * sine;
-    }
+    for (; n > 0; n -= BLOCK, at += BLOCK, v += BLOCK)
+        for (int m = 0; m < BLOCK; m++) {
+            const float d = (high - at[m]) + low;
+            const float z =
+                pi * (d - (d > 0.5f ? 1.0f : 0.0f) + (d < -0.5f ? 1.0f : 0.0f));
+            const float y = z * z;
+            float sine = 1.0f - y * c9 * (1.0f - y * c11);
+            sine = 1.0f - y * c5 * (1.0f - y * c7 * sine);
+            sine = z * (1.0f - y * c3 * sine);
+            v[m] += 2.0f * sine * sine;
+        }
 }
 
 /* sum[s] = sum_m exp(-kappa_s (v[m] - least)) */
@@ -221,10 +223,8 @@ static void sum_kernels(int n, const float *v, float least, double *sum)
         sum[s] = 0.0;
     for (int m = 0; m < n; m++) {
         const double x = first_kappa * (double)(v[m] - least);
-        if (x > negligible)
-            continue;
-        double e = exp(-x);
-        for (int s = 0; s < N_SCALE; s++) {
+        double e = x < 40.0 ? exp(-x) : 0.0;
+        for (int s = 0; s < N_SCALE && e > negligible; s++) {
             sum[s] += e;
             e = (e * e) * (e * e); /* RATIO is 4 */
         }
@@ -241,21 +241,20 @@ static double log_density(const pool_state *s, const tsr_conformation *c,
     float least = HUGE_VALF;
     int n = 0;
     part[N_SCALE] = log(w);
-    for (int m = 0; m < p->n; m++)
-        s->v[m] = 0.0f;
+    memset(s->v, 0, (size_t)p->n_padded * sizeof *s->v);
     for (int i = first; i < first + count; i++) {
         part[N_SCALE] += tsr_prior_torsion_log_of(s->prior, c, i);
         for (int k = 0; k < 2; k++) {
             if (p->row[i][k] < 0)
                 continue;
-            add_distances(p->n, (float)turns_of(p, c, i, k),
-                          p->by_row + (size_t)p->row[i][k] * (size_t)p->n,
-                          s->v);
+            add_distances(
+                p->n_padded, turns_of(p, c, i, k),
+                p->by_row + (size_t)p->row[i][k] * (size_t)p->n_padded, s->v);
             n++;
         }
     }
     for (int m = 0; m < p->n; m++)
-        least = fminf(least, s->v[m]);
+        least = s->v[m] < least ? s->v[m] : least;
     sum_kernels(p->n, s->v, least, sum);
     double kappa = first_kappa, top = part[N_SCALE];
     for (int k = 0; k < N_SCALE; k++, kappa *= RATIO) {
@@ -289,7 +288,7 @@ static void *pool_new(tsr_pool *pool, const void *options,
     double kappa = first_kappa;
     for (int k = 0; k < N_SCALE; k++, kappa *= RATIO)
         s->log_c[k] = -log(2.0 * PI) - tsr_von_mises_log_i0(kappa);
-    tsr_pool_array(pool, s->v, s->options.members->n);
+    tsr_pool_array(pool, s->v, s->options.members->n_padded);
     return pool->failed ? NULL : s;
 }
 
@@ -306,7 +305,8 @@ static void draw_torsions(const pool_state *s, int first, int count,
 {
     const tsr_members *p = s->options.members;
     const int is_prior = gsl_rng_uniform(rng) < s->options.prior;
-    const size_t m = gsl_rng_uniform_int(rng, (unsigned long)p->n);
+    const float *at = tsr_members_torsion(
+        p, (int)gsl_rng_uniform_int(rng, (unsigned long)p->n));
     const double kappa =
         first_kappa * pow(RATIO, (double)gsl_rng_uniform_int(rng, N_SCALE));
     for (int i = first; i < first + count; i++) {
@@ -315,9 +315,7 @@ static void draw_torsions(const pool_state *s, int first, int count,
             tsr_prior_torsion_draw(s->prior, i, rng, &to[0], &to[1]);
         for (int k = 0; k < 2 && !is_prior; k++)
             if (p->row[i][k] >= 0)
-                to[k] = 2.0 * PI *
-                            (double)p->torsion[m * (size_t)p->n_torsion +
-                                               (size_t)p->row[i][k]] +
+                to[k] = 2.0 * PI * (double)at[p->row[i][k]] +
                         tsr_von_mises_draw_angle(rng, kappa);
     }
 }

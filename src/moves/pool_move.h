@@ -25,7 +25,8 @@ typedef struct {
     int (*row)[2];      /* [n_residue] number of phi and psi among the free
                            torsions; -1: not free */
     float *torsion;     /* [capacity][n_torsion] */
-    float *by_row;      /* [n_torsion][n] the same, for the move */
+    int n_padded;       /* n, rounded up to whole blocks */
+    float *by_row;      /* [n_torsion][n_padded] the same, for the move */
 } tsr_members;
 
 /* Makes a pool without members. Borrows topology. NULL: out of memory. */
@@ -39,6 +40,13 @@ tsr_status tsr_members_add(tsr_members *members,
 
 /* To be called after the last member: makes by_row. */
 tsr_status tsr_members_finish(tsr_members *members, tsr_err *err);
+
+/* Torsions of member m, [n_torsion] turns. */
+static inline const float *tsr_members_torsion(const tsr_members *members,
+                                               int m)
+{
+    return members->torsion + (size_t)m * (size_t)members->n_torsion;
+}
 
 /* to: the conformation `from` with the torsions of member m. All else stays:
  * bond lengths and angles, omega, side chains, the place of a mobile chain. */

@@ -240,6 +240,8 @@ another stride of the trajectories | 65 config.yaml differs from that.*trajector
 another seed | 65 config.yaml differs from that.*seed: 2 | other seed 2
 $ copy; awk '!/^#/ && NF == 3 && !n++ {$2 = $2 * 1.01} {print}' good.dat >hurt/input/good.dat
 other data | 65 the data: changed since the checkpoint was written | tessera resume hurt --draws 110
+$ copy; for k in 1 2; do echo MODEL; grep ^ATOM starts/pool.pdb; echo ENDMDL; done >hurt/input/pool.pdb
+another pool | 65 the structures?: changed since | tessera resume hurt --draws 110
 another run with its own seed | 0 | tessera run good.yaml --output other --set seed=2 --set sampler.draws=100
 $ copy; cp other/trace.h5 hurt
 its trace | 65 trace.h5.*config.yaml differs from that.*seed: 1 | tessera resume hurt --draws 110

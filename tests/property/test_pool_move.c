@@ -62,9 +62,9 @@ TEST(density_of_proposals)
                     count = p.span[s].count;
             const double was = slow_log_q(&f, o, f.c, first, count),
                          is = slow_log_q(&f, o, other, first, count);
-            if (!(fabs(was - is - p.log_ratio) < 2e-4))
-                fail_msg("%s: log q %g and %g, log ratio %g", cases[k].name,
-                         was, is, p.log_ratio);
+            if (!(fabs(was - is - p.log_ratio) < 2e-5))
+                fail_msg("%s: log q %.8g and %.8g, log ratio %.8g",
+                         cases[k].name, was, is, p.log_ratio);
             n_near += is > 10.0, n_far += is < 0.0;
             tsr_conformation_copy(f.t, f.c, other, 0, f.t->n_residue);
         }
