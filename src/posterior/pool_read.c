@@ -72,7 +72,8 @@ static tsr_status match(source *s, const tsr_topology *t, tsr_err *err)
         int at[3];
         if (r->kind != TSR_MOLECULE_PROTEIN || !find_backbone(s, r, at))
             continue;
-        if (n < wanted && strcmp(r->parent, tsr_residue_name(&t->residue[n])))
+        if (n < wanted &&
+            strcmp(r->parent, tsr_residue_name(&t->residue[n])) != 0)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s': residue %s:%d is %s where structure.file "
                             "has %s (%s:%d); a pool has the residues of "
@@ -127,12 +128,11 @@ static tsr_status read_one(const source *s, const tsr_topology *t, int m,
     const double longest_ang = 2.2;
     const int n = n_amino(t), is_model = s->frame == NULL;
     const double(*x)[3] = (const double(*)[3])s->frame;
-    if (s->h5md != NULL)
-        TSR_TRY(tsr_h5md_read(s->h5md, m, s->frame, err));
-    else if (s->dcd != NULL)
-        TSR_TRY(tsr_dcd_read(s->dcd, m, s->frame, err));
-    else
+    if (x == NULL)
         x = (const double(*)[3])s->xyz + (size_t)m * (size_t)s->atoms->n_atom;
+    else
+        TSR_TRY(s->h5md != NULL ? tsr_h5md_read(s->h5md, m, s->frame, err)
+                                : tsr_dcd_read(s->dcd, m, s->frame, err));
     for (int i = 0; i < n; i++) {
         double(*b)[3] = to->backbone[i];
         for (int k = 0; k < 3; k++)

@@ -20,7 +20,8 @@ static double slow_log_q(const fixture *f, const tsr_pool_move_options *o,
     for (int i = first; i < first + count; i++)
         log_f += tsr_prior_torsion_log_of(f->prior, c, i);
     for (int m = 0; m < p->n; m++)
-        for (double kappa = 8.0; kappa < 513.0; kappa *= 4.0) {
+        for (int w = 0; w < 4; w++) {
+            const double kappa = 8.0 * pow(4.0, w);
             double log_k = 0.0;
             for (int i = first; i < first + count; i++)
                 for (int k = 0; k < 2; k++) {
