@@ -14,8 +14,7 @@ Each posterior is one process of --threads threads on one device; --jobs of them
 run at a time, in turn on --devices. A truth is done with all models and errors
 before the next begins; after --budget seconds no posterior begins. records.json
 in --output has a record for each: the same command continues with those that
-are missing, and --table RECORDS... writes the table of several. slow_coverage
-(tests/property) uses particles instead of runs, for many more truths.
+are missing, and --table RECORDS... writes the table of several.
 """
 import argparse
 import concurrent.futures
