@@ -461,14 +461,13 @@ typedef struct tessera_frames tessera_frames;
 TESSERA_API int tessera_frames_open(const char *path, tessera_frames **out);
 TESSERA_API void tessera_frames_free(tessera_frames *frames);
 
-/* shape [3] out: frames, atoms, bodies. */
+/* shape [2] out: frames, atoms. */
 TESSERA_API int tessera_frames_shape(const tessera_frames *frames, int *shape);
 
-/* n frames from `first` on. draw [n], atom [n][atoms][3], body [n][bodies][3]
- * out; an array may be NULL. Errors: RANGE, DATA (no such particles). */
+/* n frames from `first` on. draw [n], atom [n][atoms][3] out; an array may be
+ * NULL. Errors: RANGE. */
 TESSERA_API int tessera_frames_read(const tessera_frames *frames, int first,
-                                    int n, int64_t *draw, float *atom,
-                                    float *body);
+                                    int n, int64_t *draw, float *atom);
 
 #ifdef __cplusplus
 }

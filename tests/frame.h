@@ -14,8 +14,7 @@ static inline tsr_status frame_append(tsr_trajectory *t, int64_t step,
     tsr_status status = tsr_allocated(single, err);
     for (int i = 0; i < 3 * n_atom && status == TSR_OK; i++)
         single[i] = (float)xyz[i];
-    TSR_THEN(status,
-             tsr_trajectory_append(t, 1, &step, single, NULL, NULL, err));
+    TSR_THEN(status, tsr_trajectory_append(t, 1, &step, single, NULL, err));
     free(single);
     return status;
 }

@@ -103,7 +103,7 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
         f->frame = more != NULL ? more : f->frame;
         status = more == NULL || step == NULL
                      ? tsr_no_memory(err)
-                     : tsr_trajectory_read(reader, 0, n, step, NULL, NULL, err);
+                     : tsr_trajectory_read(reader, 0, n, step, NULL, err);
     }
     for (int i = 0; i < n && status == TSR_OK; i++)
         f->frame[f->n++] = (tsr_drawn_frame){.chain = info->chain,
@@ -204,7 +204,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
         f->first = at->index;
         f->count = !is_dense ? 1 : left < f->capacity ? left : f->capacity;
         status = tsr_trajectory_read(*reader, f->first, f->count, NULL,
-                                     f->block, NULL, err);
+                                     f->block, err);
         if (status != TSR_OK)
             f->count = 0;
     }

@@ -1074,14 +1074,13 @@ int tessera_frames_shape(const tessera_frames *frames, int *shape)
         tsr_trajectory_info_get((const tsr_trajectory_reader *)frames);
     shape[0] = info->n_frame;
     shape[1] = info->n_atom;
-    shape[2] = info->n_body;
     return TESSERA_OK;
 }
 
 int tessera_frames_read(const tessera_frames *frames, int first, int n,
-                        int64_t *draw, float *atom, float *body)
+                        int64_t *draw, float *atom)
 {
     TSR_PUBLIC(frames != NULL);
     return (int)tsr_trajectory_read((const tsr_trajectory_reader *)frames,
-                                    first, n, draw, atom, body, err);
+                                    first, n, draw, atom, err);
 }

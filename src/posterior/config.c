@@ -14,8 +14,7 @@
 #include <string.h>
 
 static const char *const body_words[] = {"two", "one", "atoms", NULL};
-static const char *const trajectory_words[] = {"all", "atoms", "bodies", "none",
-                                               NULL};
+static const char *const trajectory_words[] = {"none", "atoms", NULL};
 static const char *const weight_words[] = {"infer", "equal", NULL};
 static const char *const ligand_words[] = {"all", "none", NULL};
 static const char *const auto_words[] = {"auto", NULL};
@@ -171,9 +170,9 @@ static const tsr_field output_fields[] = {
         STRING, "directory", tsr_output_config, directory, .is_path = 1,
         .doc = "folder of the run; default: runs/NAME in the current folder"),
     TSR_FIELD(CHOICE, "trajectory", tsr_output_config, trajectory,
-              .initial = "all", .words = trajectory_words,
+              .initial = "atoms", .words = trajectory_words,
               .doc = "coordinates to store: those of the atoms of model.pdb, "
-                     "of the bodies, all of them, or none"),
+                     "or none"),
     TSR_FIELD(INT, "trajectory_every", tsr_output_config, trajectory_every,
               .unit = "draws", .initial = "10", .min = 1, .max = 1e9,
               .doc = "interval between two frames of a chain's trajectory"),

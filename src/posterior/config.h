@@ -83,7 +83,7 @@ typedef struct {
 /* Section output. */
 typedef struct {
     char *directory;
-    int trajectory;          /* index: all, atoms, bodies, none */
+    int trajectory;          /* 0: none, 1: atoms */
     long trajectory_every;   /* draws */
     double checkpoint_every; /* s */
 } tsr_output_config;

@@ -21,63 +21,47 @@ enum { N_OBSERVABLE = sizeof observables / sizeof *observables };
 
 struct tsr_trajectory_writer {
     const tsr_target *target;
-    tsr_trajectory_options options;
-    int n_chain, n_state, n_atom, n_body; /* n_atom, n_body: 0: not stored */
-    int n_frame;                          /* capacity of the block, frames of
-                                             each file */
-    long first;                           /* number in the run of the block's
-                                             first draw */
+    int n_chain, n_state, n_atom;
+    int n_frame;       /* capacity of the block, frames of each file */
+    long every;        /* draws between frames */
+    long first;        /* number in the run of the block's first draw */
     double (*atom)[3]; /* [n_frame][n_chain][n_state][n_atom] */
-    double (*body)[3];
     double (*observable)[N_OBSERVABLE]; /* [n_frame][n_chain][n_state] */
     void *part;                         /* scratch for the frames of one file */
 };
 
 /* ---- sizes ---- */
 
-static int n_atom_of(const tsr_target *t, const tsr_trajectory_options *o)
-{
-    return o->atoms ? tsr_topology_n_atom(t->topology) : 0;
-}
-
-static int n_body_of(const tsr_target *t, const tsr_trajectory_options *o)
-{
-    return o->bodies ? t->topology->n_body : 0;
-}
-
 /* Number of frames of the first n_draw draws. */
-static long n_frame_of(const tsr_trajectory_options *options, long n_draw)
+static long n_frame_of(long every, long n_draw)
 {
-    return (n_draw + options->every - 1) / options->every;
+    return (n_draw + every - 1) / every;
 }
 
 double tsr_trajectory_writer_draw_bytes(const tsr_target *target, int n_chain,
-                                        const tsr_trajectory_options *options)
+                                        long every)
 {
-    double points = n_atom_of(target, options) + n_body_of(target, options);
-    return 3.0 * sizeof(double) * points * n_chain *
-           tsr_target_n_state(target) / (double)options->every;
+    return 3.0 * sizeof(double) * tsr_topology_n_atom(target->topology) *
+           n_chain * tsr_target_n_state(target) / (double)every;
 }
 
-static tsr_trajectory_spec spec_of(const tsr_target *target,
-                                   const tsr_trajectory_options *options,
+static tsr_trajectory_spec spec_of(const tsr_target *target, long every,
                                    int chain, int state)
 {
-    return (tsr_trajectory_spec){.n_atom = n_atom_of(target, options),
-                                 .n_body = n_body_of(target, options),
+    return (tsr_trajectory_spec){.n_atom =
+                                     tsr_topology_n_atom(target->topology),
                                  .n_observable = N_OBSERVABLE,
                                  .observable = observables,
                                  .chain = chain,
                                  .state = state,
-                                 .stride = (int)options->every};
+                                 .stride = (int)every};
 }
 
 double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
-                                        const tsr_trajectory_options *options,
-                                        long n_draw)
+                                        long every, long n_draw)
 {
-    const tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
-    return tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw)) *
+    const tsr_trajectory_spec spec = spec_of(target, every, 0, 0);
+    return tsr_trajectory_bytes(&spec, (int)n_frame_of(every, n_draw)) *
            n_chain * tsr_target_n_state(target);
 }
 
@@ -99,7 +83,7 @@ static tsr_status create(const tsr_trajectory_writer *t, const char *path,
 {
     const int state = t->n_state > 1 ? i % t->n_state + 1 : 0;
     const tsr_trajectory_spec spec =
-        spec_of(t->target, &t->options, i / t->n_state, state);
+        spec_of(t->target, t->every, i / t->n_state, state);
     tsr_trajectory *file;
     TSR_TRY(tsr_trajectory_create(path, &spec, &file, err));
     return tsr_trajectory_close(file, err);
@@ -124,8 +108,8 @@ tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
                                         const tsr_draw_records *log,
                                         long n_draw, tsr_err *err)
 {
-    const long keep[TSR_DRAWN_N_KIND] = {
-        [TSR_DRAWN_FRAMES] = n_frame_of(&writer->options, n_draw)};
+    const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_FRAMES] =
+                                             n_frame_of(writer->every, n_draw)};
     tsr_status status = TSR_OK;
     for (int i = 0; i < writer->n_chain * writer->n_state && status == TSR_OK;
          i++) {
@@ -141,35 +125,30 @@ tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
 /* Size of a frame in the log, bytes. */
 static size_t frame_bytes(const tsr_trajectory_writer *t)
 {
-    return 3 * sizeof(float) * (size_t)(t->n_atom + t->n_body) +
-           sizeof *t->observable;
+    return 3 * sizeof(float) * (size_t)t->n_atom + sizeof *t->observable;
 }
 
 /* ---- a block ---- */
 
 tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
-                                     int capacity,
-                                     tsr_trajectory_options options,
+                                     int capacity, long every,
                                      tsr_trajectory_writer **out, tsr_err *err)
 {
     *out = NULL;
     tsr_trajectory_writer *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
     t->target = target;
-    t->options = options;
+    t->every = every;
     t->n_chain = n_chain;
     t->n_state = tsr_target_n_state(target);
-    t->n_atom = n_atom_of(target, &options);
-    t->n_body = n_body_of(target, &options);
-    t->n_frame = (int)((capacity - 1) / options.every + 1);
+    t->n_atom = tsr_topology_n_atom(target->topology);
+    t->n_frame = (int)((capacity - 1) / every + 1);
     size_t files = (size_t)n_chain * (size_t)t->n_state;
     size_t frames = files * (size_t)t->n_frame;
     t->part = malloc((size_t)t->n_frame * frame_bytes(t));
     t->atom = calloc(frames * (size_t)t->n_atom + 1, sizeof *t->atom);
-    t->body = calloc(frames * (size_t)t->n_body + 1, sizeof *t->body);
     t->observable = calloc(frames, sizeof *t->observable);
-    if (t->part == NULL || t->atom == NULL || t->body == NULL ||
-        t->observable == NULL) {
+    if (t->part == NULL || t->atom == NULL || t->observable == NULL) {
         tsr_trajectory_writer_free(t);
         return tsr_no_memory(err);
     }
@@ -183,7 +162,6 @@ void tsr_trajectory_writer_free(tsr_trajectory_writer *writer)
         return;
     free(writer->part);
     free(writer->atom);
-    free(writer->body);
     free(writer->observable);
     free(writer);
 }
@@ -202,7 +180,7 @@ long tsr_trajectory_writer_first(const tsr_trajectory_writer *writer)
  * draw has no frame. */
 static int frame_of(const tsr_trajectory_writer *t, int draw)
 {
-    long every = t->options.every;
+    const long every = t->every;
     if ((t->first + draw) % every != 0)
         return -1;
     return (int)((t->first + draw) / every - (t->first + every - 1) / every);
@@ -222,12 +200,8 @@ void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
         size_t i = ((size_t)frame * (size_t)t->n_chain + (size_t)chain_number) *
                        (size_t)t->n_state +
                    (size_t)k;
-        if (t->n_atom > 0)
-            tsr_conformation_atoms(t->target->topology, view.state[k],
-                                   t->atom + i * (size_t)t->n_atom);
-        if (t->n_body > 0)
-            memcpy(t->body + i * (size_t)t->n_body, view.state[k]->body,
-                   (size_t)t->n_body * sizeof *t->body);
+        tsr_conformation_atoms(t->target->topology, view.state[k],
+                               t->atom + i * (size_t)t->n_atom);
         t->observable[i][RG] = view.state_rg_ang[k];
         t->observable[i][WEIGHT] = view.state_weight[k];
         t->observable[i][LP] = view.lp;
@@ -239,7 +213,7 @@ void tsr_trajectory_writer_archive(tsr_trajectory_writer *writer, int first,
 {
     tsr_trajectory_writer *t = writer;
     const size_t n = (size_t)(end - first) * (size_t)t->n_state,
-                 n_atom = (size_t)t->n_atom, n_body = (size_t)t->n_body;
+                 n_atom = (size_t)t->n_atom;
     for (int draw = 0; draw < n_draw; draw++) {
         const int frame = frame_of(t, draw);
         if (frame < 0)
@@ -247,25 +221,8 @@ void tsr_trajectory_writer_archive(tsr_trajectory_writer *writer, int first,
         const size_t i = ((size_t)frame * (size_t)t->n_chain + (size_t)first) *
                          (size_t)t->n_state;
         tsr_archive_real(archive, t->atom[i * n_atom], 3 * n * n_atom);
-        tsr_archive_real(archive, t->body[i * n_body], 3 * n * n_body);
         tsr_archive_real(archive, t->observable[i], n * N_OBSERVABLE);
     }
-}
-
-/* Converts the positions of file f in the first n frames of a block to single
- * precision. xyz: positions of all files, n_point in each frame. Returns the
- * end of the output. */
-static float *pack(const tsr_trajectory_writer *t, double (*xyz)[3],
-                   int n_point, int f, int n, float *to)
-{
-    const size_t files = (size_t)t->n_chain * (size_t)t->n_state;
-    for (int frame = 0; frame < n; frame++) {
-        const size_t i = (size_t)frame * files + (size_t)f;
-        const double *at = xyz[i * (size_t)n_point];
-        for (int k = 0; k < 3 * n_point; k++)
-            *to++ = (float)at[k];
-    }
-    return to;
 }
 
 tsr_status tsr_trajectory_writer_write(tsr_trajectory_writer *writer,
@@ -273,8 +230,8 @@ tsr_status tsr_trajectory_writer_write(tsr_trajectory_writer *writer,
                                        tsr_err *err)
 {
     tsr_trajectory_writer *t = writer;
-    const long first = n_frame_of(&t->options, t->first);
-    const int n = (int)(n_frame_of(&t->options, t->first + n_draw) - first);
+    const long first = n_frame_of(t->every, t->first);
+    const int n = (int)(n_frame_of(t->every, t->first + n_draw) - first);
     const int files = t->n_chain * t->n_state;
     const tsr_draw_record one = {.kind = TSR_DRAWN_FRAMES,
                                  .first = first,
@@ -286,10 +243,15 @@ tsr_status tsr_trajectory_writer_write(tsr_trajectory_writer *writer,
         return TSR_OK;
     TSR_TRY(tsr_draw_log_begin(log, &one, err));
     for (int f = 0; f < files; f++) {
-        float *to = pack(t, t->atom, t->n_atom, f, n, (float *)t->part);
-        char *value = (char *)pack(t, t->body, t->n_body, f, n, to);
+        float *to = t->part;
+        for (int frame = 0; frame < n; frame++) {
+            const size_t i = (size_t)frame * (size_t)files + (size_t)f;
+            const double *at = t->atom[i * (size_t)t->n_atom];
+            for (int k = 0; k < 3 * t->n_atom; k++)
+                *to++ = (float)at[k];
+        }
         for (int frame = 0; frame < n; frame++)
-            memcpy(value + (size_t)frame * sizeof *t->observable,
+            memcpy((char *)to + (size_t)frame * sizeof *t->observable,
                    t->observable[frame * files + f], sizeof *t->observable);
         TSR_TRY(tsr_draw_log_part(log, t->part, err));
     }

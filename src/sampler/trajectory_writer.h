@@ -9,31 +9,23 @@
 #include "sampler/chain.h"
 #include "store/draw_log.h"
 
-/* Which coordinates are stored, and how often. */
-typedef struct {
-    int atoms, bodies; /* 1: these coordinates are stored */
-    long every;        /* stride: frames are of draws 0, every, 2 every, ... */
-} tsr_trajectory_options;
-
 typedef struct tsr_trajectory_writer tsr_trajectory_writer;
 
-/* Memory for the frames of `capacity` draws of n_chain chains. target is
- * borrowed. Errors: TSR_E_NOMEM. */
+/* Memory for the frames of `capacity` draws of n_chain chains: those of draws
+ * 0, every, 2 every, ... target is borrowed. Errors: TSR_E_NOMEM. */
 tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
-                                     int capacity,
-                                     tsr_trajectory_options options,
+                                     int capacity, long every,
                                      tsr_trajectory_writer **out, tsr_err *err);
 void tsr_trajectory_writer_free(
     tsr_trajectory_writer *writer); /* NULL is fine */
 
 /* Mean memory for one draw of all chains, bytes. */
 double tsr_trajectory_writer_draw_bytes(const tsr_target *target, int n_chain,
-                                        const tsr_trajectory_options *options);
+                                        long every);
 
 /* Estimate of the bytes on disk that n_draw draws of all chains take. */
 double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
-                                        const tsr_trajectory_options *options,
-                                        long n_draw);
+                                        long every, long n_draw);
 
 /* Creates the files without frames and replaces existing files. Errors:
  * TSR_E_NOMEM, those of tsr_trajectory_create and tsr_trajectory_close. */

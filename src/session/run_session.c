@@ -24,13 +24,10 @@ typedef struct {
     double trace, trajectories; /* MiB */
 } sizes;
 
-static tsr_trajectory_options trajectory_options(const tsr_config *config);
-
 static sizes estimate_sizes(const tsr_config *config, const tsr_setup *setup)
 {
     const double mib = 1048576.0, scalars = 40.0;
     const tsr_sampler_options *o = &config->sampler;
-    tsr_trajectory_options writer = trajectory_options(config);
     double draw = scalars * sizeof(double);
     const tsr_likelihood *l = setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
@@ -39,10 +36,11 @@ static sizes estimate_sizes(const tsr_config *config, const tsr_setup *setup)
                0.0};
     s.trace += scalars * sizeof(double) *
                (double)tsr_run_warmup_requested(config) * setup->n_chain / mib;
-    if (writer.atoms || writer.bodies)
+    if (config->output.trajectory)
         s.trajectories =
             tsr_trajectory_writer_disk_bytes(&setup->target, setup->n_chain,
-                                             &writer, tsr_sampler_draws(o)) /
+                                             config->output.trajectory_every,
+                                             tsr_sampler_draws(o)) /
             mib;
     return s;
 }
@@ -334,34 +332,19 @@ static void log_stuck(const tsr_setup *setup, tsr_sampler *sampler,
 
 /* ---- preparing a session ---- */
 
-static tsr_trajectory_options trajectory_options(const tsr_config *config)
-{
-    int content = config->output.trajectory; /* index: all, atoms, bodies,
-                                                none */
-    return (tsr_trajectory_options){.atoms = content == 0 || content == 1,
-                                    .bodies = content == 0 || content == 2,
-                                    .every = config->output.trajectory_every};
-}
-
-static int has_trajectory_writer(const tsr_config *config)
-{
-    tsr_trajectory_options o = trajectory_options(config);
-    return o.atoms || o.bodies;
-}
-
 /* Largest number of draws in a block: as many as fit into 256 MiB, at most
  * 64. */
 static int block_capacity(const tsr_session *s)
 {
     const double most = 256.0 * 1048576.0;
-    tsr_trajectory_options writer = trajectory_options(s->config);
     double bytes = 1.0; /* a draw of all chains: three curves per data set */
     const tsr_likelihood *l = s->setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
         bytes += 3.0 * sizeof(double) * l->term[d]->n_point * s->setup->n_chain;
-    if (has_trajectory_writer(s->config))
-        bytes += tsr_trajectory_writer_draw_bytes(&s->setup->target,
-                                                  s->setup->n_chain, &writer);
+    if (s->config->output.trajectory)
+        bytes += tsr_trajectory_writer_draw_bytes(
+            &s->setup->target, s->setup->n_chain,
+            s->config->output.trajectory_every);
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
@@ -447,10 +430,10 @@ static tsr_status make_sampler(tsr_session *s, tsr_err *err)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
-    if (status == TSR_OK && has_trajectory_writer(s->config))
+    if (status == TSR_OK && s->config->output.trajectory)
         status = tsr_trajectory_writer_new(
             &setup->target, setup->n_chain, capacity,
-            trajectory_options(s->config), &s->writer, err);
+            s->config->output.trajectory_every, &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
                              tsr_watch_stop(&s->watch), &s->sampler, err));

@@ -30,7 +30,6 @@
  * A record of frames, of the trajectories, has one part for each chain and
  * state:
  *   atoms        [n][n_atom][3]     float
- *   bodies       [n][n_body][3]     float
  *   observables  [n][n_observable]  double
  */
 typedef enum {

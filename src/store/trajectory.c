@@ -12,29 +12,21 @@
 
 /* ---- groups and data sets of a trajectory ---- */
 
-enum { ATOMS, BODIES, N_KIND, MOST_OBSERVABLES = 16 };
+enum { MOST_OBSERVABLES = 16 };
 
 /* Open data sets; < 0: no such data set. */
 typedef struct {
-    hid_t position[N_KIND];
-    hid_t step, time;
+    hid_t position, step, time;
     hid_t observable[MOST_OBSERVABLES];
 } data_sets;
 
-static const data_sets no_sets = {.position = {-1, -1}, .step = -1, .time = -1};
+static const data_sets no_sets = {.position = -1, .step = -1, .time = -1};
 
 /* A chunk contains few whole frames, so that reading one frame unpacks
  * little. */
 static const size_t position_chunk = (size_t)64 << 10;
 enum { MOST_CHUNK_FRAMES = 64, SCALAR_CHUNK_FRAMES = 512 };
 static const unsigned deflate_level = 1;
-
-static const char *const kind_name[N_KIND] = {"atoms", "bodies"};
-
-static int n_particle(const tsr_trajectory_spec *spec, int kind)
-{
-    return kind == ATOMS ? spec->n_atom : spec->n_body;
-}
 
 /* ---- creation ---- */
 
@@ -113,24 +105,21 @@ static tsr_status make_element(hid_t file, const char *element, hid_t type,
     return TSR_OK;
 }
 
-static tsr_status make_particles(hid_t file, int kind, int n, data_sets *sets,
+static tsr_status make_particles(hid_t file, int n, data_sets *sets,
                                  tsr_err *err)
 {
     static const char *const boundary[3] = {"none", "none", "none"};
     const int dimension = 3;
-    char path[64];
     hid_t type = tsr_hdf5_text_type();
-
-    snprintf(path, sizeof path, "particles/%s/box", kind_name[kind]);
-    hid_t box = require_group(file, path);
+    hid_t box = require_group(file, "particles/atoms/box");
     tsr_status status = tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, 0,
                                            &dimension, err);
     TSR_THEN(status,
              tsr_hdf5_attribute(box, "boundary", type, 3, boundary, err));
     tsr_hdf5_close(type);
-    snprintf(path, sizeof path, "particles/%s/position", kind_name[kind]);
-    TSR_THEN(status, make_element(file, path, H5T_NATIVE_FLOAT, n, "Angstrom",
-                                  sets, &sets->position[kind], err));
+    TSR_THEN(status,
+             make_element(file, "particles/atoms/position", H5T_NATIVE_FLOAT, n,
+                          "Angstrom", sets, &sets->position, err));
     return status;
 }
 
@@ -156,10 +145,7 @@ static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
     for (int i = 0; i < 3; i++)
         TSR_TRY(tsr_hdf5_attribute(parameters, number[i].name, H5T_NATIVE_INT,
                                    0, &number[i].value, err));
-    for (int kind = 0; kind < N_KIND; kind++)
-        if (n_particle(spec, kind) > 0)
-            TSR_TRY(
-                make_particles(file, kind, n_particle(spec, kind), sets, err));
+    TSR_TRY(make_particles(file, spec->n_atom, sets, err));
     for (int i = 0; i < spec->n_observable; i++) {
         char path[280];
         snprintf(path, sizeof path, "observables/%.250s",
@@ -180,11 +166,10 @@ static hid_t open_set(hid_t file, const char *path)
                                     : H5I_INVALID_HID;
 }
 
-static hid_t position_set(hid_t file, int kind, const char *name)
+static hid_t position_set(hid_t file, const char *name)
 {
     char path[128];
-    snprintf(path, sizeof path, "particles/%s/position/%s", kind_name[kind],
-             name);
+    snprintf(path, sizeof path, "particles/atoms/position/%s", name);
     return open_set(file, path);
 }
 
@@ -211,7 +196,7 @@ static long long find_parameter(hid_t file, const char *name)
 
 double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame)
 {
-    const double raw = 12.0 * ((double)spec->n_atom + spec->n_body);
+    const double raw = 12.0 * spec->n_atom;
     const double scalar = 8.0 * (2 + spec->n_observable);
     /* B-tree nodes of 2 KiB for up to 64 chunks, at least half full */
     const double chunk = 32.0 * (2 + spec->n_observable / 64.0);
@@ -225,7 +210,7 @@ double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame)
 struct tsr_trajectory {
     tsr_hdf5_output output; /* of a new file */
     hid_t file;
-    int n[N_KIND], n_observable;
+    int n_observable;
     tsr_trajectory_info info;
     data_sets sets;
 };
@@ -244,14 +229,11 @@ static tsr_status end_trajectory(tsr_trajectory *t, tsr_status status,
 
 static tsr_status check_spec(const tsr_trajectory_spec *spec, tsr_err *err)
 {
-    if (spec->n_atom < 0 || spec->n_body < 0 ||
-        spec->n_atom + spec->n_body == 0 || spec->stride < 1 ||
-        spec->n_observable < 0 || spec->n_observable > MOST_OBSERVABLES)
+    if (spec->n_atom < 1 || spec->stride < 1 || spec->n_observable < 0 ||
+        spec->n_observable > MOST_OBSERVABLES)
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "a trajectory of %d atoms, %d bodies, %d observables, "
-                        "stride %d",
-                        spec->n_atom, spec->n_body, spec->n_observable,
-                        spec->stride);
+                        "a trajectory of %d atoms, %d observables, stride %d",
+                        spec->n_atom, spec->n_observable, spec->stride);
     return TSR_OK;
 }
 
@@ -302,11 +284,11 @@ static tsr_status put_frames(const tsr_trajectory *t, hid_t data, hid_t type,
 }
 
 tsr_status tsr_trajectory_append(tsr_trajectory *t, int n, const int64_t *step,
-                                 const float *atom, const float *body,
-                                 const double *observable, tsr_err *err)
+                                 const float *atom, const double *observable,
+                                 tsr_err *err)
 {
     const data_sets *sets = &t->sets;
-    const hid_t real = H5T_NATIVE_DOUBLE, single = H5T_NATIVE_FLOAT;
+    const hid_t real = H5T_NATIVE_DOUBLE;
     double *column = calloc((size_t)n + 1, sizeof *column);
     tsr_status status = tsr_allocated(column, err);
 
@@ -316,9 +298,7 @@ tsr_status tsr_trajectory_append(tsr_trajectory *t, int n, const int64_t *step,
         column[f] = (double)step[f];
     TSR_THEN(status, put_frames(t, sets->time, real, n, column, err));
     TSR_THEN(status,
-             put_frames(t, sets->position[ATOMS], single, n, atom, err));
-    TSR_THEN(status,
-             put_frames(t, sets->position[BODIES], single, n, body, err));
+             put_frames(t, sets->position, H5T_NATIVE_FLOAT, n, atom, err));
     for (int i = 0; i < t->n_observable && status == TSR_OK; i++) {
         for (int f = 0; f < n; f++)
             column[f] = observable[f * t->n_observable + i];
@@ -334,43 +314,22 @@ tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)
     return end_trajectory(t, TSR_OK, err);
 }
 
-void tsr_trajectory_discard(tsr_trajectory *t)
-{
-    (void)end_trajectory(t, TSR_E_IO, NULL);
-}
-
 /* ---- an existing file ---- */
 
-/* Numbers of frames, atoms and bodies, and the parameters of the file. */
-static tsr_status read_info(hid_t file, int n[N_KIND],
-                            tsr_trajectory_info *info, tsr_err *err)
+/* Numbers of frames and atoms, and the parameters of the file. */
+static tsr_status read_info(hid_t file, tsr_trajectory_info *info, tsr_err *err)
 {
-    int n_kind = 0, n_frame = 0;
-
-    for (int kind = 0; kind < N_KIND; kind++) {
-        hsize_t size[H5S_MAX_RANK];
-        hid_t data = position_set(file, kind, "value");
-        n[kind] = 0;
-        if (data < 0)
-            continue;
-        const int rank = tsr_hdf5_shape(data, size);
-        H5Dclose(data);
-        if (rank != 3 || size[2] != 3 || size[0] > INT_MAX || size[1] > INT_MAX)
-            return tsr_fail(err, TSR_E_DATA,
-                            "the positions of %s are not [frame][n][3]",
-                            kind_name[kind]);
-        if (n_kind > 0 && n_frame != (int)size[0])
-            return tsr_fail(err, TSR_E_DATA,
-                            "atoms and bodies have different frames");
-        n_frame = (int)size[0];
-        n[kind] = (int)size[1];
-        n_kind++;
-    }
-    if (n_kind == 0)
+    hsize_t size[H5S_MAX_RANK];
+    const hid_t data = position_set(file, "value");
+    if (data < 0)
         return tsr_hdf5_fail(
             err, TSR_E_DATA,
-            "has neither /particles/atoms nor /particles/bodies; is it a "
-            "trajectory of tessera?");
+            "has no /particles/atoms; is it a trajectory of tessera?");
+    const int rank = tsr_hdf5_shape(data, size);
+    H5Dclose(data);
+    if (rank != 3 || size[2] != 3 || size[0] > INT_MAX || size[1] > INT_MAX)
+        return tsr_fail(err, TSR_E_DATA,
+                        "the positions of atoms are not [frame][n][3]");
     const char *name[] = {"chain", "state", "stride"};
     int value[3];
     for (int i = 0; i < 3; i++) {
@@ -382,9 +341,8 @@ static tsr_status read_info(hid_t file, int n[N_KIND],
                             name[i]);
         value[i] = (int)found;
     }
-    *info = (tsr_trajectory_info){.n_frame = n_frame,
-                                  .n_atom = n[ATOMS],
-                                  .n_body = n[BODIES],
+    *info = (tsr_trajectory_info){.n_frame = (int)size[0],
+                                  .n_atom = (int)size[1],
                                   .chain = value[0],
                                   .state = value[1],
                                   .stride = value[2]};
@@ -410,12 +368,10 @@ static tsr_status open_trajectory(hid_t file, void **object, tsr_err *err)
     *object = t;
     TSR_TRY(tsr_allocated(t, err));
     t->file = file;
-    TSR_TRY(read_info(file, t->n, &t->info, err));
-    const int kind = t->n[ATOMS] > 0 ? ATOMS : BODIES;
-    for (int k = 0; k < N_KIND; k++)
-        t->sets.position[k] = position_set(file, k, "value");
-    t->sets.step = position_set(file, kind, "step");
-    t->sets.time = position_set(file, kind, "time");
+    TSR_TRY(read_info(file, &t->info, err));
+    t->sets.position = position_set(file, "value");
+    t->sets.step = position_set(file, "step");
+    t->sets.time = position_set(file, "time");
     if (t->sets.step < 0 || t->sets.time < 0 ||
         (tsr_hdf5_has(file, "observables") &&
          H5Literate_by_name(file, "observables", H5_INDEX_NAME, H5_ITER_INC,
@@ -442,9 +398,8 @@ static int part_of(const void *object, const tsr_draw_record *r)
 static size_t size_of(const void *object, const tsr_draw_record *r)
 {
     const tsr_trajectory *t = object;
-    return (size_t)r->n *
-           (3 * sizeof(float) * (size_t)(t->n[ATOMS] + t->n[BODIES]) +
-            sizeof(double) * (size_t)t->n_observable);
+    return (size_t)r->n * (3 * sizeof(float) * (size_t)t->info.n_atom +
+                           sizeof(double) * (size_t)t->n_observable);
 }
 
 static tsr_status cut_back(void *object, tsr_draw_kind kind, long n,
@@ -455,7 +410,7 @@ static tsr_status cut_back(void *object, tsr_draw_kind kind, long n,
     if (n >= t->info.n_frame)
         return TSR_OK;
     t->info.n_frame = (int)n;
-    return tsr_trajectory_append(t, 0, NULL, NULL, NULL, NULL, err);
+    return tsr_trajectory_append(t, 0, NULL, NULL, NULL, err);
 }
 
 static tsr_status put_record(void *object, const tsr_draw_record *r,
@@ -463,17 +418,17 @@ static tsr_status put_record(void *object, const tsr_draw_record *r,
 {
     tsr_trajectory *t = object;
     const size_t n = (size_t)r->n, n_value = n * (size_t)t->n_observable;
-    const float *atom = bytes, *body = atom + n * 3 * (size_t)t->n[ATOMS];
+    const float *atom = bytes;
     double *value = calloc(n_value + 1, sizeof *value);
     int64_t *step = calloc(n + 1, sizeof *step);
     tsr_status status =
         value == NULL || step == NULL ? tsr_no_memory(err) : TSR_OK;
     if (status == TSR_OK) {
-        memcpy(value, body + n * 3 * (size_t)t->n[BODIES],
+        memcpy(value, atom + n * 3 * (size_t)t->info.n_atom,
                n_value * sizeof *value);
         for (size_t f = 0; f < n; f++)
             step[f] = (r->first + (long)f) * t->info.stride;
-        status = tsr_trajectory_append(t, (int)n, step, atom, body, value, err);
+        status = tsr_trajectory_append(t, (int)n, step, atom, value, err);
     }
     free(value);
     free(step);
@@ -505,7 +460,6 @@ tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
 
 struct tsr_trajectory_reader {
     tsr_hdf5_input input;
-    int n[N_KIND];
     tsr_trajectory_info info;
 };
 
@@ -519,7 +473,7 @@ tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
     tsr_status status =
         tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
     if (status == TSR_OK) {
-        status = read_info(reader->input.file, reader->n, &reader->info, err);
+        status = read_info(reader->input.file, &reader->info, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }
@@ -577,25 +531,14 @@ static tsr_status read_frames(const tsr_trajectory_reader *reader, hid_t data,
     return status;
 }
 
-static tsr_status read_position(const tsr_trajectory_reader *reader, int kind,
-                                int first, int n, float *value, tsr_err *err)
-{
-    hid_t data = position_set(reader->input.file, kind, "value");
-    return read_frames(reader, data, H5T_NATIVE_FLOAT, first, n,
-                       reader->n[kind], kind_name[kind], value, err);
-}
-
 tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
-                               int n, int64_t *step, float *atom, float *body,
-                               tsr_err *err)
+                               int n, int64_t *step, float *atom, tsr_err *err)
 {
-    const int kind = reader->n[ATOMS] > 0 ? ATOMS : BODIES;
-
+    const hid_t file = reader->input.file;
     tsr_hdf5_quiet();
     if (step != NULL) {
-        hid_t data = position_set(reader->input.file, kind, "step");
-        TSR_TRY(read_frames(reader, data, H5T_NATIVE_INT64, first, n, 0, "step",
-                            step, err));
+        TSR_TRY(read_frames(reader, position_set(file, "step"),
+                            H5T_NATIVE_INT64, first, n, 0, "step", step, err));
         for (int i = 0; i < n; i++)
             if (step[i] < 0)
                 return tsr_fail(
@@ -603,9 +546,9 @@ tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
                     reader->input.path, (long long)step[i], first + i);
     }
     if (atom != NULL)
-        TSR_TRY(read_position(reader, ATOMS, first, n, atom, err));
-    if (body != NULL)
-        TSR_TRY(read_position(reader, BODIES, first, n, body, err));
+        TSR_TRY(read_frames(reader, position_set(file, "value"),
+                            H5T_NATIVE_FLOAT, first, n, reader->info.n_atom,
+                            "atoms", atom, err));
     return TSR_OK;
 }
 

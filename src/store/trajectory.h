@@ -4,7 +4,7 @@
  *
  *   /h5md                        version [1, 1]; author, creator
  *   /parameters                  attributes chain, state, stride
- *   /particles/atoms, /bodies    either may be missing
+ *   /particles/atoms             the ATOM records of model.pdb
  *       box                      dimension 3, boundary none none none
  *       position/value           float32 [frame][n][3], unit "Angstrom"
  *       position/step            int64   [frame], number of the draw
@@ -12,9 +12,7 @@
  *                                "ps" has no meaning, MDAnalysis requires it
  *   /observables/NAME/value      float64 [frame], unit; step, time as above
  *
- * atoms: the ATOM records of model.pdb. MDAnalysis reads the first group by
- * name, which is therefore the atoms. All `step` are links to one data set, and
- * so are all `time`.
+ * All `step` are links to one data set, and so are all `time`.
  *
  * The file is written as a whole, and replaced as a whole to add frames.
  * Readers verify its seal (store/hdf5_store.h). During a run and after a kill,
@@ -38,8 +36,7 @@ typedef struct {
 
 /* Content of a trajectory. */
 typedef struct {
-    int n_atom; /* 0: no atoms */
-    int n_body; /* 0: no bodies */
+    int n_atom;
     int n_observable;
     const tsr_trajectory_observable *observable; /* [n_observable] */
     int chain, state;
@@ -52,7 +49,7 @@ typedef struct {
 typedef struct tsr_trajectory tsr_trajectory;
 
 /* Begins a file; tsr_trajectory_close puts it in place. Errors: TSR_E_IO,
- * TSR_E_INTERNAL (no particles, more than 16 observables, or stride < 1),
+ * TSR_E_INTERNAL (no atoms, more than 16 observables, or stride < 1),
  * TSR_E_NOMEM. */
 tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
@@ -60,21 +57,16 @@ tsr_status tsr_trajectory_create(const char *path,
 
 /* Appends n frames.
  * step        [n]                in  number of the draw; increases
- * atom        [n][n_atom][3]     in  Angstrom; NULL if n_atom is 0
- * body        [n][n_body][3]     in  Angstrom; NULL if n_body is 0
+ * atom        [n][n_atom][3]     in  Angstrom
  * observable  [n][n_observable]  in
  * Errors: TSR_E_IO; TSR_E_NOMEM. */
 tsr_status tsr_trajectory_append(tsr_trajectory *trajectory, int n,
                                  const int64_t *step, const float *atom,
-                                 const float *body, const double *observable,
-                                 tsr_err *err);
+                                 const double *observable, tsr_err *err);
 
 /* Puts the file in place atomically. Frees the trajectory, also after an error;
  * NULL is fine. Errors: TSR_E_IO; the old file is then unchanged. */
 tsr_status tsr_trajectory_close(tsr_trajectory *trajectory, tsr_err *err);
-
-/* Discards the new file and frees the trajectory. NULL is fine. */
-void tsr_trajectory_discard(tsr_trajectory *trajectory);
 
 /* Extends the file by the frames of the log, in which observables are ordered
  * by name. keep[TSR_DRAWN_FRAMES]: exact number of frames that the file must
@@ -103,7 +95,7 @@ void tsr_trajectory_reader_free(tsr_trajectory_reader *reader);
 
 /* Sizes and parameters of a trajectory. */
 typedef struct {
-    int n_frame, n_atom, n_body;
+    int n_frame, n_atom;
     int chain, state, stride;
 } tsr_trajectory_info;
 
@@ -113,12 +105,10 @@ tsr_trajectory_info_get(const tsr_trajectory_reader *reader);
 /* Reads n frames from frame `first` on.
  * step  [n]             out
  * atom  [n][n_atom][3]  out  Angstrom
- * body  [n][n_body][3]  out  Angstrom
  * An array may be NULL, and is then not read. Errors: TSR_E_RANGE (no such
- * frames), TSR_E_DATA (no such particles, or unreadable). */
+ * frames), TSR_E_DATA (unreadable). */
 tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
-                               int n, int64_t *step, float *atom, float *body,
-                               tsr_err *err);
+                               int n, int64_t *step, float *atom, tsr_err *err);
 
 /* Reads an observable of n frames from frame `first` on: value [n] out. Errors:
  * TSR_E_RANGE (no such frames), TSR_E_DATA (no such observable, or

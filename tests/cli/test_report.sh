@@ -35,7 +35,7 @@ a report without conformations | 0 | quiet report prior
     and says so in its figures, and its methods | no in prior/report/posterior-rg.svg >posterior< \
         && in prior/report.html <p>The prior of the structure, without any
 a run of one draw | 0 | quiet run run.yaml --output single --set sampler.chains=1 --set sampler.draws=1 \
-        --set output.trajectory=all --set output.trajectory_every=1
+        --set output.trajectory=atoms --set output.trajectory_every=1
 a report of one draw | 0 | quiet report single
     says what it is too few for | in single/report.html One conformation is too few \
         && in single/report.html Too few draws for dist

@@ -731,11 +731,11 @@ static void check_draws(const char *folder)
     float *atom = malloc((size_t)shape[1] * 3 * sizeof *atom);
     int64_t draw;
     assert_non_null(atom);
-    ok(tessera_frames_read(f, shape[0] - 1, 1, &draw, atom, NULL));
+    ok(tessera_frames_read(f, shape[0] - 1, 1, &draw, atom));
     assert_true(draw >= 0 && draw <= 150);
     for (int i = 0; i < 3 * shape[1]; i++)
         assert_true(fabsf(atom[i]) < 200.0F);
-    refused(tessera_frames_read(f, shape[0], 1, &draw, atom, NULL),
+    refused(tessera_frames_read(f, shape[0], 1, &draw, atom),
             TESSERA_E_RANGE, "");
     free(atom);
     tessera_frames_free(f);

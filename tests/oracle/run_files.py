@@ -56,20 +56,19 @@ def check_h5md(folder):
         assert f["h5md/creator"].attrs["name"] == "tessera"
         assert f["h5md/creator"].attrs["version"].count(".") == 2
         assert isinstance(f["h5md/author"].attrs["name"], str)
-        assert sorted(f["particles"]) == ["atoms", "bodies"]
-        for kind, n in (("atoms", N_ATOM), ("bodies", 40)):
-            box = f[f"particles/{kind}/box"].attrs
-            assert box["dimension"] == 3 and list(box["boundary"]) == ["none"] * 3
-            position = f[f"particles/{kind}/position"]
-            value = position["value"]
-            assert value.shape == (N_FRAME, n, 3) and value.dtype == np.float32
-            assert value.maxshape == (None, n, 3) and value.shuffle
-            assert value.compression == "gzip"
-            assert value.attrs["unit"] == "Angstrom"
-            assert position["step"].dtype == np.int64
-            assert position["step"] == f["observables/rg/step"]
-            assert list(position["step"]) == list(range(0, 300, 10))
-            assert np.array_equal(position["time"], position["step"])
+        assert list(f["particles"]) == ["atoms"]
+        box = f["particles/atoms/box"].attrs
+        assert box["dimension"] == 3 and list(box["boundary"]) == ["none"] * 3
+        position = f["particles/atoms/position"]
+        value = position["value"]
+        assert value.shape == (N_FRAME, N_ATOM, 3) and value.dtype == np.float32
+        assert value.maxshape == (None, N_ATOM, 3) and value.shuffle
+        assert value.compression == "gzip"
+        assert value.attrs["unit"] == "Angstrom"
+        assert position["step"].dtype == np.int64
+        assert position["step"] == f["observables/rg/step"]
+        assert list(position["step"]) == list(range(0, 300, 10))
+        assert np.array_equal(position["time"], position["step"])
         assert f["observables/rg/value"].attrs["unit"] == "Angstrom"
         assert "unit" not in f["observables/lp/value"].attrs
         assert f["parameters"].attrs["stride"] == 10

@@ -50,7 +50,6 @@ static void write_trajectory(const char *path, tsr_err *err)
     const tsr_trajectory_observable observable[] = {
         {"lp", NULL}, {"rg", "Angstrom"}, {"weight", NULL}};
     const tsr_trajectory_spec spec = {.n_atom = N_ATOM,
-                                      .n_body = 40,
                                       .n_observable = 3,
                                       .observable = observable,
                                       .stride = 10};
@@ -62,9 +61,7 @@ static void write_trajectory(const char *path, tsr_err *err)
         conformation(f, xyz);
         for (int i = 0; i < 3 * N_ATOM; i++)
             single[i / 3][i % 3] = (float)xyz[i / 3][i % 3];
-        must(tsr_trajectory_append(t, 1, &step, single[0], single[0], value,
-                                   err),
-             err);
+        must(tsr_trajectory_append(t, 1, &step, single[0], value, err), err);
     }
     must(tsr_trajectory_close(t, err), err);
 }

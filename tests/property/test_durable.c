@@ -227,7 +227,7 @@ static int judge_frames(const char *path)
     for (int f = 0; f < n; f++) {
         int64_t step;
         double rg;
-        OK(tsr_trajectory_read(reader, f, 1, &step, xyz, NULL, &err));
+        OK(tsr_trajectory_read(reader, f, 1, &step, xyz, &err));
         OK(tsr_trajectory_read_observable(reader, "rg", f, 1, &rg, &err));
         assert_int_equal(step, f);
         assert_true(rg == draw_value(9, 0, f, 0));
