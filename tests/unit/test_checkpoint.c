@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 
 OWNED(tsr_checkpoint)
 
@@ -280,38 +279,6 @@ TEST(test_unwritable)
     assert_int_equal(io_teardown(NULL), 0); /* somebody removed the run */
     FAILS(tsr_checkpoint_end(writer, TSR_OK, &err), TSR_E_IO, "No such file");
     assert_int_equal(mkdir(io_dir, 0777), 0);
-}
-
-/* 512 chains with arrays of their own, and large arrays. The limits are loose
- * for a machine that is shared. */
-TEST(test_speed)
-{
-    enum { N_CHAIN = 512, N_LARGE = 4 << 20 };
-    struct timespec begin, end;
-    tsr_checkpoint_writer *writer;
-    thing large = {.many = calloc(N_LARGE, sizeof(double)), .n_many = N_LARGE};
-
-    assert_non_null(large.many);
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    OK(tsr_checkpoint_new(path, "", &writer, &err));
-    for (int c = 0; c < N_CHAIN; c++)
-        for (int i = 0; i < 8; i++) {
-            const char *name = format("chain/%06d/array%d", c, i);
-            const tsr_checkpoint_field field[] = {
-                {name, TSR_CHECKPOINT_DOUBLE, offsetof(thing, real), 6, 0},
-                {0}};
-            OK(tsr_checkpoint_put(writer, field, &large, &err));
-        }
-    OK(tsr_checkpoint_put(writer, thing_fields, &large, &err));
-    OK(tsr_checkpoint_end(writer, TSR_OK, &err));
-    free(large.many);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    const double seconds = (double)(end.tv_sec - begin.tv_sec) +
-                           1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
-    print_message("4096 small arrays and 32 MiB: %.3f s\n", seconds);
-    assert_true(seconds < 10.0);
-    FREED(tsr_checkpoint) checkpoint;
-    OK(tsr_checkpoint_open(path, &checkpoint, &err));
 }
 
 static test_fixture around_each = {enter, io_teardown};

@@ -6,11 +6,7 @@
 #include "tests/test.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 
 OWNED(tsr_trace_reader)
 OWNED(tsr_draw_log)
@@ -331,99 +327,6 @@ TEST(test_unwritable)
             strstr(err.message, "Permission denied") == NULL)
             fail_msg("no reason in '%s'", err.message);
     }
-}
-
-/* In a process of its own: its files may not grow past `limit` bytes, as on a
- * full disk. Exits 0 when every failure came as a status, and prints nothing:
- * whatever arrives on stderr is HDF5's. */
-static int run_out_of_disk(rlim_t limit)
-{
-    const struct rlimit size = {limit, limit};
-    tsr_trace *trace;
-    signal(SIGXFSZ, SIG_IGN);
-    if (setrlimit(RLIMIT_FSIZE, &size) != 0)
-        return 2;
-    tsr_status status = tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0,
-                                         NULL, &trace, &err);
-    if (status != TSR_OK)
-        return status == TSR_E_IO && trace == NULL &&
-                       strstr(err.message, path) != NULL &&
-                       strstr(err.message, "File too large") != NULL &&
-                       access(path, F_OK) != 0
-                   ? 0
-                   : 3;
-    for (int i = 0; i < 200 && status == TSR_OK; i++)
-        for (int v = 0; v < WARM && status == TSR_OK; v++)
-            status =
-                tsr_trace_append(trace, v, 500, draws(v, i * 500, 500), &err);
-    if (status == TSR_OK)
-        status = tsr_trace_close(trace, &err);
-    else
-        tsr_trace_discard(trace);
-    if (status != TSR_E_IO || strstr(err.message, path) == NULL ||
-        strstr(err.message, "File too large") == NULL)
-        return 4;
-    return access(path, F_OK) != 0 ? 0 : 5;
-}
-
-TEST(test_disk_full)
-{
-    const rlim_t limits[] = {100, 3000, 20000, 60000, 800000, 3000000, 9000000};
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        int messages[2];
-        assert_int_equal(pipe(messages), 0);
-        fflush(NULL);
-        pid_t child = fork();
-        if (child == 0) {
-            signal(SIGSEGV, SIG_DFL); /* cmocka's would go on with the tests */
-            dup2(messages[1], STDERR_FILENO);
-            exit(run_out_of_disk(limits[i]));
-        }
-        close(messages[1]);
-        char text[500];
-        ssize_t n = read(messages[0], text, sizeof text - 1);
-        text[n > 0 ? n : 0] = '\0';
-        close(messages[0]);
-        int status;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text[0] != '\0')
-            fail_msg("limit %ld bytes: wait status %#x, stderr '%s'",
-                     (long)limits[i], (unsigned)status, text);
-    }
-}
-
-/* 10,000 draws of 20 scalars in 8 chains, one at a time. A second is the aim
- * (some 0.1 s here); the limit is loose because the machine may be shared. */
-TEST(test_speed)
-{
-    enum { N = 20, CHAINS = 8, DRAWS = 10000 };
-    tsr_trace_variable scalar[N];
-    char name[N][8];
-    struct timespec begin, end;
-    tsr_trace *trace;
-    for (int v = 0; v < N; v++) {
-        snprintf(name[v], sizeof name[v], "v%d", v);
-        scalar[v] = (tsr_trace_variable){
-            .group = TSR_TRACE_POSTERIOR, .name = name[v], .n = 1};
-    }
-    OK(tsr_trace_create(path, CHAINS, N, scalar, 0, NULL, &trace, &err));
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (int d = 0; d < DRAWS; d++) {
-        const double value[CHAINS] = {d, 1, 2, 3, 4, 5, 6, 7};
-        for (int v = 0; v < N; v++)
-            OK(tsr_trace_append(trace, v, 1, value, &err));
-    }
-    OK(tsr_trace_close(trace, &err));
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    const double seconds = (double)(end.tv_sec - begin.tv_sec) +
-                           1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
-    print_message("%d appends of %d scalars x %d chains: %.3f s\n", DRAWS, N,
-                  CHAINS, seconds);
-    assert_true(seconds < 10.0);
-
-    const double share = (double)size_of(path) / (8.0 * N * CHAINS * DRAWS);
-    print_message("file: %.2f of the payload\n", share);
-    assert_true(share < 1.2);
 }
 
 /* As `resume` does, keep < 0 for all draws. */
