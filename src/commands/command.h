@@ -120,8 +120,6 @@ typedef struct {
     char *output, *device, *until;
     tsr_strings set;
     long threads, draws;
-    tsr_number_or_word checkpoint_every; /* TSR_NUMBER; a word: keep the value
-                                            of the configuration */
     int prior_only, dry_run, json, continues;
 } tsr_run_options;
 

@@ -51,8 +51,6 @@ static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                        &config->sampler.until, config, err));
     if (o->threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
-    if (o->checkpoint_every.word < 0)
-        config->output.checkpoint_every = o->checkpoint_every.number;
     if (o->draws > 0) {
         config->sampler.draws = (tsr_number_or_word){-1, (double)o->draws};
         TSR_TRY(tsr_yaml_marks_put(&config->marks, "sampler.draws", "--draws",
@@ -416,11 +414,6 @@ static const tsr_field resume_fields[] = {
               .doc = "device, instead of device.use; another type of device "
                      "rounds differently"),
     OPTION_THREADS,
-    TSR_FIELD(
-        NUMBER_OR_WORD, "checkpoint-every", tsr_run_options, checkpoint_every,
-        .argument = "SECONDS", .max = 86400.0,
-        .words = (const char *const[]){"auto", NULL},
-        .doc = "interval of checkpoints, instead of output.checkpoint_every"),
     OPTION_JSON,
     {0}};
 
