@@ -587,11 +587,6 @@ typedef struct {
     tsr_archive archive;
 } error_file;
 
-static const tsr_checkpoint_field file_fields[] = {
-    TSR_CHECKPOINT_STRING("bodies/text", error_file, text),
-    TSR_CHECKPOINT_ARCHIVE("bodies", error_file, archive),
-    {0}};
-
 static void clear_file(error_file *f)
 {
     free(f->text);
@@ -600,9 +595,12 @@ static void clear_file(error_file *f)
 
 static tsr_status read_file(const char *path, error_file *f, tsr_err *err)
 {
+    const tsr_checkpoint_member members[] = {{"bodies", .archive = &f->archive},
+                                             {"bodies/text", .text = &f->text},
+                                             {0}};
     tsr_checkpoint *file = NULL;
     tsr_status status = tsr_checkpoint_open(path, &file, err);
-    TSR_THEN(status, tsr_checkpoint_get(file, file_fields, f, err));
+    TSR_THEN(status, tsr_checkpoint_get(file, members, err));
     tsr_checkpoint_free(file);
     return status;
 }
@@ -672,20 +670,17 @@ static tsr_status save_error(const tsr_config *config, comparison *x,
                              error_file *f, tsr_log *log, tsr_err *err)
 {
     const char *path = config->model_error.file;
-    tsr_checkpoint_writer *w = NULL;
+    const tsr_checkpoint_member members[] = {{"bodies", .archive = &f->archive},
+                                             {"bodies/text", .text = x->text},
+                                             {0}};
     tsr_err why = {0};
     if (path == NULL)
         return TSR_OK;
-    free(f->text);
-    f->text = strdup(*x->text);
-    TSR_TRY(tsr_allocated(f->text, err));
     tsr_archive_begin(&f->archive);
     TSR_TRY(archive_identity(config, x, &f->archive, err));
     TSR_TRY(tsr_likelihood_archive(x->l, &f->archive, err));
     TSR_TRY(tsr_archive_end(&f->archive, err));
-    tsr_status status = tsr_checkpoint_new(path, "", &w, &why);
-    TSR_THEN(status, tsr_checkpoint_put(w, file_fields, f, &why));
-    if (tsr_checkpoint_end(w, status, &why) != TSR_OK)
+    if (tsr_checkpoint_write(path, "", members, &why) != TSR_OK)
         tsr_warn(log, "model_error.file: not written: %s", why.message);
     return TSR_OK;
 }

@@ -1,4 +1,4 @@
-/* A run's checkpoint. One table of fields describes its content for writing and
+/* A run's checkpoint. One list of members describes its content for writing and
  * for reading. A checkpoint belongs to a run if the configurations agree,
  * except for keys that may change between sessions, and if the checksums of the
  * input agree. */
@@ -9,8 +9,8 @@
 #include "store/checkpoint.h"
 #include "store/trace.h"
 
+#include <limits.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,9 @@ long tsr_run_warmup_requested(const tsr_config *config)
 
 /* ---- identity ---- */
 
-static int64_t as_int64(uint64_t checksum)
+static long as_long(uint64_t checksum)
 {
-    int64_t number;
-    memcpy(&number, &checksum, sizeof number);
-    return number;
+    return (long)(checksum & LONG_MAX);
 }
 
 static uint64_t add_doubles(uint64_t sum, const double *x, size_t n)
@@ -45,7 +43,7 @@ static uint64_t add_rounded(uint64_t sum, const double *x, size_t n)
     return sum;
 }
 
-int64_t tsr_run_arithmetic(const tsr_setup *setup)
+long tsr_run_arithmetic(const tsr_setup *setup)
 {
     const tsr_devices *v = &setup->devices;
     const char *engine = "";
@@ -61,7 +59,7 @@ int64_t tsr_run_arithmetic(const tsr_setup *setup)
                             cos(x),  log1p(x), atan2(x, 1.3), tanh(x)};
         sum = add_doubles(sum, y, sizeof y / sizeof *y);
     }
-    return as_int64(sum);
+    return as_long(sum);
 }
 
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
@@ -94,9 +92,9 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_rounded(tables, &log_prior, 1);
-    return (tsr_run_identity){as_int64(structure),
-                              as_int64(data),
-                              as_int64(tables),
+    return (tsr_run_identity){as_long(structure),
+                              as_long(data),
+                              as_long(tables),
                               setup->n_chain,
                               tsr_target_n_temp(&setup->target),
                               tsr_target_n_state(&setup->target)};
@@ -143,59 +141,63 @@ double tsr_run_remaining(const tsr_config *config,
     return left;
 }
 
-/* ---- writing ---- */
+/* ---- content ---- */
 
-#define FIELD(file_name, kind, member)                             \
-    {                                                              \
-        .name = (file_name), .type = TSR_CHECKPOINT_##kind,        \
-        .offset = offsetof(tsr_run_checkpoint, member), .count = 1 \
-    }
+/* Saves or restores all numbers but the state of the chains. */
+static tsr_status archive_numbers(tsr_run_checkpoint *c, tsr_archive *a,
+                                  tsr_err *err)
+{
+    tsr_run_progress *p = &c->progress;
+    tsr_run_identity *i = &c->identity;
+    long *const number[] = {&p->warmup,   &p->draws,   &p->next_check,
+                            &p->expected, &p->steps,   &i->structure,
+                            &i->data,     &i->tables,  &i->n_chain,
+                            &i->n_temp,   &i->n_state, &c->arithmetic};
+    for (size_t k = 0; k < sizeof number / sizeof *number; k++)
+        tsr_archive_long(a, number[k], 1);
+    tsr_archive_int(a, &p->is_finished, 1);
+    tsr_archive_int(a, &p->is_converged, 1);
+    tsr_archive_real(a, &p->seconds, 1);
+    tsr_archive_real(a, &p->start_chi2, 1);
+    tsr_archive_real(a, &p->start_rg, 1);
+    return tsr_archive_end(a, err);
+}
 
-/* Members that every command reads. */
-static const tsr_checkpoint_field fields[] = {
-    FIELD("place/warmup", LONG, progress.warmup),
-    FIELD("place/draws", LONG, progress.draws),
-    FIELD("place/next_look", LONG, progress.next_check),
-    FIELD("place/is_finished", INT, progress.is_finished),
-    FIELD("place/is_converged", INT, progress.is_converged),
-    FIELD("place/expected", LONG, progress.expected),
-    FIELD("place/steps", LONG, progress.steps),
-    FIELD("place/seconds", DOUBLE, progress.seconds),
-    FIELD("place/start_chi2", DOUBLE, progress.start_chi2),
-    FIELD("place/start_rg", DOUBLE, progress.start_rg),
-    FIELD("identity/structure", INT64, identity.structure),
-    FIELD("identity/data", INT64, identity.data),
-    FIELD("identity/tables", INT64, identity.tables),
-    FIELD("identity/n_chain", INT64, identity.n_chain),
-    FIELD("identity/n_temp", INT64, identity.n_temp),
-    FIELD("identity/n_state", INT64, identity.n_state),
-    FIELD("arithmetic", INT64, arithmetic),
-    TSR_CHECKPOINT_STRING("config", tsr_run_checkpoint, text),
-    {0}};
+/* The members of the file. Those of the state, which is large and read only to
+ * resume, come last. */
+enum { STATE = 2, N_MEMBER = 5 };
 
-/* State of the chains, which is large and read only to resume. */
-static const tsr_checkpoint_field state_fields[] = {
-    TSR_CHECKPOINT_ARCHIVE("sampler", tsr_run_checkpoint, saved),
-    TSR_CHECKPOINT_ARCHIVE("model_error", tsr_run_checkpoint, error),
-    TSR_CHECKPOINT_STRING("model_error/text", tsr_run_checkpoint, error_text),
-    {0}};
+static void list_members(tsr_run_checkpoint *c, tsr_archive *numbers,
+                         tsr_checkpoint_member member[N_MEMBER + 1])
+{
+    const tsr_checkpoint_member all[N_MEMBER + 1] = {
+        {"run", .archive = numbers},
+        {"config", .text = &c->text},
+        {"sampler", .archive = &c->saved},
+        {"model_error", .archive = &c->error},
+        {"model_error/text", .text = &c->error_text},
+        {0}};
+    memcpy(member, all, sizeof all);
+}
 
 tsr_status tsr_run_checkpoint_write(const char *directory,
                                     const tsr_run_checkpoint *checkpoint,
                                     tsr_err *err)
 {
-    const char *text = checkpoint->text;
-    tsr_checkpoint_writer *w = NULL;
+    tsr_run_checkpoint c = *checkpoint;
+    tsr_archive numbers = {0};
+    tsr_checkpoint_member member[N_MEMBER + 1];
     char hash[32];
     char *path = tsr_text_format("%s/%s", directory, TSR_CHECKPOINT_NAME);
     snprintf(hash, sizeof hash, "%016llx",
-             (unsigned long long)tsr_checksum(0, text, strlen(text)));
+             (unsigned long long)tsr_checksum(0, c.text, strlen(c.text)));
     tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_checkpoint_new(path, hash, &w, err));
-    TSR_THEN(status, tsr_checkpoint_put(w, fields, checkpoint, err));
-    TSR_THEN(status, tsr_checkpoint_put(w, state_fields, checkpoint, err));
+    TSR_THEN(status, archive_numbers(&c, &numbers, err));
+    list_members(&c, &numbers, member);
+    TSR_THEN(status, tsr_checkpoint_write(path, hash, member, err));
+    tsr_archive_clear(&numbers);
     free(path);
-    return tsr_checkpoint_end(w, status, err);
+    return status;
 }
 
 /* ---- reading ---- */
@@ -226,12 +228,18 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 {
     char remark[TSR_ERR_SIZE];
     tsr_checkpoint *file = NULL;
+    tsr_archive numbers = {0};
+    tsr_checkpoint_member member[N_MEMBER + 1];
     memset(out, 0, sizeof *out);
+    list_members(out, &numbers, member);
+    if (!with_state)
+        member[STATE].name = NULL;
     tsr_status status =
         tsr_checkpoint_open_newest(directory, &file, remark, err);
-    TSR_THEN(status, tsr_checkpoint_get(file, fields, out, err));
-    if (status == TSR_OK && with_state)
-        status = tsr_checkpoint_get(file, state_fields, out, err);
+    TSR_THEN(status, tsr_checkpoint_get(file, member, err));
+    tsr_archive_rewind(&numbers);
+    TSR_THEN(status, archive_numbers(out, &numbers, err));
+    tsr_archive_clear(&numbers);
     if (status == TSR_OK) {
         out->written_at = strdup(tsr_checkpoint_created_at(file));
         out->remark = remark[0] != '\0' ? strdup(remark) : NULL;

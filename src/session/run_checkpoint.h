@@ -21,9 +21,9 @@ typedef struct {
 
 /* What must agree between a checkpoint and the run that continues it. */
 typedef struct {
-    int64_t structure, data, tables; /* checksums of the structures, of the
-                                        data, and of form factors and prior */
-    int64_t n_chain, n_temp, n_state;
+    long structure, data, tables; /* checksums of the structures, of the data,
+                                     and of form factors and prior */
+    long n_chain, n_temp, n_state;
 } tsr_run_identity;
 
 /* Computes the identity of a run whose input has been read (tsr_setup_read);
@@ -35,7 +35,7 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
  * has versions of them for processors with and without fused multiply-add.
  * Where it differs, draws are valid, but not the same bits. Needs
  * tsr_setup_engine. */
-int64_t tsr_run_arithmetic(const tsr_setup *setup);
+long tsr_run_arithmetic(const tsr_setup *setup);
 
 /* Steps of all chains and temperatures for one draw of every chain. */
 long tsr_run_draw_steps(const tsr_config *config,
@@ -61,9 +61,9 @@ double tsr_run_remaining(const tsr_config *config,
 typedef struct {
     tsr_run_progress progress;
     tsr_run_identity identity;
-    int64_t arithmetic; /* tsr_run_arithmetic of the last session */
-    char *text;         /* config.yaml */
-    char *written_at;   /* UTC, ISO 8601; set on reading */
+    long arithmetic;  /* tsr_run_arithmetic of the last session */
+    char *text;       /* config.yaml */
+    char *written_at; /* UTC, ISO 8601; set on reading */
     char *remark; /* why the newest checkpoint could not be used; NULL: it was
                      used; set on reading */
     tsr_archive saved; /* state of the chains; after reading, empty unless it

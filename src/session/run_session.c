@@ -389,7 +389,7 @@ static tsr_status tell_ranks(tsr_session *s, tsr_err *err)
 static tsr_status compare_arithmetic(const tsr_session *s, tsr_err *err)
 {
     struct {
-        int64_t arithmetic;
+        long arithmetic;
         char node[64];
     } own = {tsr_run_arithmetic(s->setup), ""}, other;
     int is_same = 1;

@@ -1,5 +1,5 @@
-/* A checkpoint is an HDF5 file (store/hdf5_store.h) with attributes, and one
- * data set for each member in a table of fields. */
+/* A checkpoint is an HDF5 file (store/hdf5_store.h) with attributes, a data set
+ * for each text and two for each archive. */
 #include "store/checkpoint.h"
 
 #include "core/clock.h"
@@ -53,11 +53,6 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
 
 /* ---- members ---- */
 
-struct tsr_checkpoint_writer {
-    tsr_hdf5_output output;
-    hid_t link; /* property list that creates groups as needed */
-};
-
 static const char format_name[] = "tessera checkpoint";
 
 /* HDF5 type of a text of n bytes. The caller closes it. */
@@ -71,41 +66,6 @@ static hid_t text_type(size_t n)
         return H5I_INVALID_HID;
     }
     return text;
-}
-
-/* Type in memory, for a text of n bytes. HDF5 converts from and to the type of
- * the file. The caller closes it. */
-static hid_t memory_type(tsr_checkpoint_type type, size_t n)
-{
-    switch (type) {
-    case TSR_CHECKPOINT_INT:
-        return H5Tcopy(H5T_NATIVE_INT);
-    case TSR_CHECKPOINT_LONG:
-        return H5Tcopy(H5T_NATIVE_LONG);
-    case TSR_CHECKPOINT_INT64:
-        return H5Tcopy(H5T_NATIVE_INT64);
-    case TSR_CHECKPOINT_DOUBLE:
-        return H5Tcopy(H5T_NATIVE_DOUBLE);
-    case TSR_CHECKPOINT_TEXT:
-    case TSR_CHECKPOINT_N_TYPE:
-        break;
-    }
-    return text_type(n);
-}
-
-static hid_t file_type(tsr_checkpoint_type type, size_t n)
-{
-    return memory_type(
-        type <= TSR_CHECKPOINT_INT64 ? TSR_CHECKPOINT_INT64 : type, n);
-}
-
-static size_t size_of(tsr_checkpoint_type type)
-{
-    return type == TSR_CHECKPOINT_INT      ? sizeof(int)
-           : type == TSR_CHECKPOINT_LONG   ? sizeof(long)
-           : type == TSR_CHECKPOINT_INT64  ? sizeof(int64_t)
-           : type == TSR_CHECKPOINT_DOUBLE ? sizeof(double)
-                                           : 1;
 }
 
 /* ---- writing ---- */
@@ -124,89 +84,68 @@ static tsr_status write_description(hid_t file, const char *config_hash,
                           created_at, NULL);
 }
 
-tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
-                              tsr_checkpoint_writer **out, tsr_err *err)
-{
-    tsr_checkpoint_writer *writer = calloc(1, sizeof *writer);
-
-    *out = NULL;
-    if (writer == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a checkpoint");
-    tsr_hdf5_quiet();
-    writer->link = H5Pcreate(H5P_LINK_CREATE);
-    tsr_status status =
-        writer->link < 0 ||
-                H5Pset_create_intermediate_group(writer->link, 1) < 0
-            ? tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint")
-            : TSR_OK;
-    TSR_THEN(status, tsr_hdf5_output_start(path, NULL, &writer->output, err));
-    TSR_THEN(status, write_description(writer->output.file, config_hash, err));
-    if (status != TSR_OK)
-        return tsr_checkpoint_end(writer, status, err);
-    writer->output.keeps_previous = 1;
-    *out = writer;
-    return TSR_OK;
-}
-
-static tsr_status put_array(const tsr_checkpoint_writer *writer,
-                            const char *name, tsr_checkpoint_type type,
-                            size_t n, const void *data, tsr_err *err)
+static tsr_status put_array(hid_t file, hid_t link, const char *name,
+                            const char *end, hid_t type, size_t n,
+                            const void *data, tsr_err *err)
 {
     const hsize_t size = n;
+    char path[80];
     tsr_status status = TSR_OK;
     hid_t set = -1;
 
-    hid_t element = file_type(type, n), memory = memory_type(type, n);
-    hid_t space = type == TSR_CHECKPOINT_TEXT
-                      ? H5Screate(H5S_SCALAR)
-                      : H5Screate_simple(1, &size, NULL);
+    snprintf(path, sizeof path, "%s%s", name, end);
+    hid_t space = end[0] == '\0' ? H5Screate(H5S_SCALAR)
+                                 : H5Screate_simple(1, &size, NULL);
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    if (element < 0 || memory < 0 || space < 0 || create < 0 ||
+    if (type < 0 || space < 0 || create < 0 ||
         H5Pset_obj_track_times(create, 0) < 0 ||
-        (set = H5Dcreate2(writer->output.file, name, element, space,
-                          writer->link, create, H5P_DEFAULT)) < 0 ||
-        (n > 0 &&
-         H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
+        (set = H5Dcreate2(file, path, type, space, link, create, H5P_DEFAULT)) <
+            0 ||
+        (n > 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_INTERNAL,
-                               "cannot write '%s' to the checkpoint", name);
+                               "cannot write '%s' to the checkpoint", path);
     tsr_hdf5_close(set);
     tsr_hdf5_close(create);
     tsr_hdf5_close(space);
-    tsr_hdf5_close(memory);
-    tsr_hdf5_close(element);
     return status;
 }
 
-tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
-                              const tsr_checkpoint_field *fields,
-                              const void *object, tsr_err *err)
+static tsr_status put_member(hid_t file, hid_t link,
+                             const tsr_checkpoint_member *m, tsr_err *err)
 {
-    tsr_hdf5_quiet();
-    for (const tsr_checkpoint_field *f = fields; f->name != NULL; f++) {
-        const char *member = (const char *)object + f->offset;
-        const void *data = member;
-        size_t n = f->count;
-        if (n == 0)
-            memcpy(&data, member, sizeof data);
-        if (n == 0 && f->type == TSR_CHECKPOINT_TEXT)
-            n = data != NULL ? strlen(data) : 0;
-        else if (n == 0)
-            memcpy(&n, (const char *)object + f->length, sizeof n);
-        TSR_TRY(put_array(writer, f->name, f->type, n, data, err));
+    const tsr_archive *a = m->archive;
+    if (a != NULL) {
+        TSR_TRY(put_array(file, link, m->name, "/real", H5T_NATIVE_DOUBLE,
+                          a->n_real, a->real, err));
+        return put_array(file, link, m->name, "/integer", H5T_NATIVE_INT64,
+                         a->n_integer, a->integer, err);
     }
-    return TSR_OK;
+    const size_t n = *m->text != NULL ? strlen(*m->text) : 0;
+    const hid_t type = text_type(n);
+    const tsr_status status =
+        put_array(file, link, m->name, "", type, n, *m->text, err);
+    tsr_hdf5_close(type);
+    return status;
 }
 
-tsr_status tsr_checkpoint_end(tsr_checkpoint_writer *writer, tsr_status status,
-                              tsr_err *err)
+tsr_status tsr_checkpoint_write(const char *path, const char *config_hash,
+                                const tsr_checkpoint_member *members,
+                                tsr_err *err)
 {
-    if (writer == NULL)
-        return status;
+    tsr_hdf5_output output;
     tsr_hdf5_quiet();
-    tsr_hdf5_close(writer->link);
-    status = tsr_hdf5_output_end(&writer->output, status, err);
-    free(writer);
-    return status;
+    TSR_TRY(tsr_hdf5_output_start(path, NULL, &output, err));
+    output.keeps_previous = 1;
+    const hid_t link = H5Pcreate(H5P_LINK_CREATE);
+    tsr_status status =
+        link < 0 || H5Pset_create_intermediate_group(link, 1) < 0
+            ? tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint")
+            : write_description(output.file, config_hash, err);
+    for (const tsr_checkpoint_member *m = members;
+         status == TSR_OK && m->name != NULL; m++)
+        status = put_member(output.file, link, m, err);
+    tsr_hdf5_close(link);
+    return tsr_hdf5_output_end(&output, status, err);
 }
 
 /* ---- reading ---- */
@@ -267,77 +206,75 @@ tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
     return TSR_OK;
 }
 
-/* Opens the data set of a field and returns its length. */
-static tsr_status find_array(const tsr_checkpoint *checkpoint,
-                             const tsr_checkpoint_field *field, hid_t *set,
-                             size_t *n, tsr_err *err)
+/* Reads a data set: for end "" a text, else an array of an archive. *value is
+ * allocated, with one more element, for the NUL of a text; *n out: its length.
+ */
+static tsr_status get_array(const tsr_checkpoint *checkpoint, const char *name,
+                            const char *end, void **value, size_t *n,
+                            tsr_err *err)
 {
+    const int is_text = end[0] == '\0', is_real = strcmp(end, "/real") == 0;
+    char path[80];
+    tsr_status status = TSR_OK;
+    snprintf(path, sizeof path, "%s%s", name, end);
     const hid_t file = checkpoint->input.file;
-
-    *set = tsr_hdf5_has(file, field->name)
-               ? H5Dopen2(file, field->name, H5P_DEFAULT)
-               : H5I_INVALID_HID;
-    hid_t stored = *set >= 0 ? H5Dget_type(*set) : -1;
-    hid_t space = *set >= 0 ? H5Dget_space(*set) : -1;
-    hid_t wanted = stored >= 0 ? file_type(field->type, H5Tget_size(stored))
-                               : H5I_INVALID_HID;
+    const hid_t set = tsr_hdf5_has(file, path)
+                          ? H5Dopen2(file, path, H5P_DEFAULT)
+                          : H5I_INVALID_HID;
+    const hid_t stored = set >= 0 ? H5Dget_type(set) : -1;
+    const hid_t space = set >= 0 ? H5Dget_space(set) : -1;
+    const hid_t wanted =
+        stored < 0 ? H5I_INVALID_HID
+        : is_text  ? text_type(H5Tget_size(stored))
+                   : H5Tcopy(is_real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
     const hssize_t length =
         space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    const int has_type =
-        length >= 0 && wanted >= 0 && H5Tequal(stored, wanted) > 0;
-    if (has_type)
-        *n = field->type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored)
-                                                : (size_t)length;
+    if (length < 0 || wanted < 0 || H5Tequal(stored, wanted) <= 0 ||
+        H5Sget_simple_extent_ndims(space) != !is_text)
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' lacks '%s', or has it in another shape",
+                          checkpoint->input.path, path);
+    if (status == TSR_OK) {
+        *n = is_text ? H5Tget_size(stored) : (size_t)length;
+        *value = calloc(*n + 1, is_text ? 1 : sizeof(double));
+        status = tsr_allocated(*value, err);
+    }
+    if (status == TSR_OK && *n > 0 &&
+        H5Dread(set, wanted, H5S_ALL, H5S_ALL, H5P_DEFAULT, *value) < 0)
+        status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read '%s'",
+                               checkpoint->input.path, path);
     tsr_hdf5_close(wanted);
     tsr_hdf5_close(space);
     tsr_hdf5_close(stored);
-    return has_type && (field->count == 0 || *n == field->count)
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_DATA,
-                          "'%s' lacks '%s', or has it in another shape",
-                          checkpoint->input.path, field->name);
-}
-
-static tsr_status get_array(const tsr_checkpoint *checkpoint, hid_t set,
-                            const tsr_checkpoint_field *field, size_t n,
-                            char *object, tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    void *data = object + field->offset;
-    if (field->count == 0) { /* one more element, for the NUL of a text */
-        void *owned = calloc(n + 1, size_of(field->type));
-        if (owned == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'",
-                            field->name);
-        memcpy(data, &owned, sizeof owned);
-        data = owned;
-        if (field->type != TSR_CHECKPOINT_TEXT)
-            memcpy(object + field->length, &n, sizeof n);
-    }
-    hid_t memory = memory_type(field->type, n);
-    if (memory < 0 || (n > 0 && H5Dread(set, memory, H5S_ALL, H5S_ALL,
-                                        H5P_DEFAULT, data) < 0))
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read '%s'",
-                               checkpoint->input.path, field->name);
-    tsr_hdf5_close(memory);
+    tsr_hdf5_close(set);
     return status;
 }
 
 tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
-                              const tsr_checkpoint_field *fields, void *object,
+                              const tsr_checkpoint_member *members,
                               tsr_err *err)
 {
-    tsr_status status = TSR_OK;
     tsr_hdf5_quiet();
-    for (const tsr_checkpoint_field *f = fields;
-         status == TSR_OK && f->name != NULL; f++) {
-        hid_t set;
-        size_t n = 0;
-        status = find_array(checkpoint, f, &set, &n, err);
-        TSR_THEN(status, get_array(checkpoint, set, f, n, object, err));
-        tsr_hdf5_close(set);
+    for (const tsr_checkpoint_member *m = members; m->name != NULL; m++) {
+        tsr_archive *a = m->archive;
+        void *real = NULL, *integer = NULL, *text = NULL;
+        size_t n;
+        tsr_status status = TSR_OK;
+        if (a == NULL) {
+            status = get_array(checkpoint, m->name, "", &text, &n, err);
+            *m->text = text;
+        } else {
+            status =
+                get_array(checkpoint, m->name, "/real", &real, &a->n_real, err);
+            TSR_THEN(status, get_array(checkpoint, m->name, "/integer",
+                                       &integer, &a->n_integer, err));
+            a->real = real;
+            a->integer = integer;
+        }
+        if (status != TSR_OK)
+            return status;
     }
-    return status;
+    return TSR_OK;
 }
 
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint)

@@ -214,9 +214,9 @@ for name in "status_segv", "scales_crash":
 shutil.copy("run/trace.h5", "linked")
 run("trace_link", "trace.h5", lambda path, c: os.symlink(os.path.abspath("linked"), path))
 for name, field, k, value in (
-        ("no_warmup", "place/warmup", 0, 0), ("minus_warmup", "place/warmup", 0, -2 ** 63),
-        ("draws", "place/draws", 0, 7), ("look", "place/next_look", 0, -4),
-        ("steps", "place/steps", 0, 2 ** 62), ("chains", "identity/n_chain", 0, -1),
+        ("no_warmup", "run/integer", 0, 0), ("minus_warmup", "run/integer", 0, -2 ** 63),
+        ("draws", "run/integer", 1, 7), ("look", "run/integer", 2, -4),
+        ("steps", "run/integer", 4, 2 ** 62), ("chains", "run/integer", 8, -1),
         ("replica", "sampler/integer", 4, -1), ("replicas", "sampler/integer", 5, 9),
         ("random", "sampler/integer", 20, -1)) if shutil.which("h5dump") else ():
     said = subprocess.run(["h5dump", "-p", "-H", "-d", field, "run/checkpoint.h5"],

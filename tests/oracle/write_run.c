@@ -9,6 +9,7 @@
 #include "store/trajectory.h"
 #include "tests/oracle/writer.h"
 
+#include <limits.h>
 #include <signal.h>
 
 enum { N_RESIDUE = 120, N_ATOM = 5 * N_RESIDUE, N_FRAME = 30, N_CHAIN = 2 };
@@ -89,22 +90,16 @@ static void write_trace(const char *path, tsr_err *err)
 
 static void write_checkpoint(const char *path, tsr_err *err)
 {
-    const struct {
-        double value[2];
-        int64_t counter[3];
-        const char *config;
-    } chain = {{0.5, -1.25}, {INT64_MIN, 1, 2}, "seed: 1\n"};
-    const tsr_checkpoint_field fields[] = {
-        {"chain/xyz", TSR_CHECKPOINT_DOUBLE, 0, 2, 0},
-        {"chain/rng", TSR_CHECKPOINT_INT64, sizeof chain.value, 3, 0},
-        {"config", TSR_CHECKPOINT_TEXT,
-         sizeof chain.value + sizeof chain.counter, 0, 0},
-        {0}};
-    tsr_checkpoint_writer *writer;
-    must(tsr_checkpoint_new(path, "00ff", &writer, err), err);
-    must(tsr_checkpoint_end(
-             writer, tsr_checkpoint_put(writer, fields, &chain, err), err),
-         err);
+    tsr_archive archive = {0};
+    double value[] = {0.5, -1.25};
+    long counter[] = {LONG_MIN, 1, 2};
+    char text[] = "seed: 1\n", *config = text;
+    const tsr_checkpoint_member members[] = {
+        {"chain", .archive = &archive}, {"config", .text = &config}, {0}};
+    tsr_archive_real(&archive, value, 2);
+    tsr_archive_long(&archive, counter, 3);
+    must(tsr_checkpoint_write(path, "00ff", members, err), err);
+    tsr_archive_clear(&archive);
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
 #include "tests/test.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 OWNED(tsr_checkpoint)
@@ -22,127 +23,111 @@ static int enter(void **state)
     return 0;
 }
 
-static const tsr_checkpoint_field number_fields[] = {
-    {.name = "run/number", .type = TSR_CHECKPOINT_INT64, .count = 1}, {0}};
-
-static void write_number(const char *file, int64_t number)
+static void write_number(const char *file, long number)
 {
-    tsr_checkpoint_writer *writer;
-    OK(tsr_checkpoint_new(file, "cafe", &writer, &err));
-    OK(tsr_checkpoint_end(
-        writer, tsr_checkpoint_put(writer, number_fields, &number, &err),
-        &err));
+    tsr_archive archive = {0};
+    const tsr_checkpoint_member members[] = {{"run", .archive = &archive}, {0}};
+    tsr_archive_long(&archive, &number, 1);
+    OK(tsr_checkpoint_write(file, "cafe", members, &err));
+    tsr_archive_clear(&archive);
 }
 
-static int64_t number_in(const tsr_checkpoint *checkpoint)
+static long number_in(const tsr_checkpoint *checkpoint)
 {
-    int64_t number;
-    OK(tsr_checkpoint_get(checkpoint, number_fields, &number, &err));
+    long number;
+    tsr_archive archive = {0};
+    const tsr_checkpoint_member members[] = {{"run", .archive = &archive}, {0}};
+    OK(tsr_checkpoint_get(checkpoint, members, &err));
+    tsr_archive_rewind(&archive);
+    tsr_archive_long(&archive, &number, 1);
+    OK(tsr_archive_end(&archive, &err));
+    tsr_archive_clear(&archive);
     return number;
 }
 
-/* A member of each type, in place and owned. */
-typedef struct {
-    int small[2];
-    long steps;
-    int64_t whole[3];
-    double real[6];
-    char *config, *empty, *unset;
-    double *many;
-    size_t n_many;
-    int64_t *none;
-    size_t n_none;
-} thing;
+static const long whole[3] = {LONG_MIN, -1, LONG_MAX};
+static const double real[6] = {0.1,         -0.0,      (double)INFINITY,
+                               (double)NAN, 0x1p-1074, -1e308};
 
-static const tsr_checkpoint_field thing_fields[] = {
-    {"small", TSR_CHECKPOINT_INT, offsetof(thing, small), 2, 0},
-    {"place/steps", TSR_CHECKPOINT_LONG, offsetof(thing, steps), 1, 0},
-    {"chain/000012/whole", TSR_CHECKPOINT_INT64, offsetof(thing, whole), 3, 0},
-    {"chain/real", TSR_CHECKPOINT_DOUBLE, offsetof(thing, real), 6, 0},
-    {"config", TSR_CHECKPOINT_TEXT, offsetof(thing, config), 0, 0},
-    {"empty", TSR_CHECKPOINT_TEXT, offsetof(thing, empty), 0, 0},
-    {"unset", TSR_CHECKPOINT_TEXT, offsetof(thing, unset), 0, 0},
-    {"many", TSR_CHECKPOINT_DOUBLE, offsetof(thing, many), 0,
-     offsetof(thing, n_many)},
-    {"none", TSR_CHECKPOINT_INT64, offsetof(thing, none), 0,
-     offsetof(thing, n_none)},
-    {0}};
-
-/* Writes one; returns it with its own arrays. */
-static thing write_thing(void)
+/* Archives and texts, of which some are empty. */
+static void write_all(void)
 {
-    static double many[] = {(double)NAN, 0x1p-1074};
-    static char config[] = "a: \xc3\xa9\n", empty[] = "";
-    const thing one =
-        ROW(.small = {-2147483647 - 1, 2147483647}, .steps = -1234567890123L,
-            .whole = {INT64_MIN, -1, INT64_MAX},
-            .real = {0.1, -0.0, (double)INFINITY, (double)NAN, 0x1p-1074,
-                     -1e308},
-            .config = config, .empty = empty, .many = many, .n_many = 2);
-    tsr_checkpoint_writer *writer;
-
-    OK(tsr_checkpoint_new(path, "0123abcd", &writer, &err));
-    OK(tsr_checkpoint_put(writer, thing_fields, &one, &err));
-    OK(tsr_checkpoint_end(writer, TSR_OK, &err));
-    return one;
+    tsr_archive full = {0}, none = {0};
+    char utf8[] = "a: \xc3\xa9\n", empty[] = "";
+    char *config = utf8, *text = empty, *unset = NULL;
+    const tsr_checkpoint_member members[] = {
+        {"chain/state", .archive = &full},   {"config", .text = &config},
+        {"chain/state/text", .text = &text}, {"unset", .text = &unset},
+        {"none", .archive = &none},          {0}};
+    long w[3];
+    double r[6];
+    memcpy(w, whole, sizeof w);
+    memcpy(r, real, sizeof r);
+    tsr_archive_long(&full, w, 3);
+    tsr_archive_real(&full, r, 6);
+    OK(tsr_checkpoint_write(path, "0123abcd", members, &err));
+    tsr_archive_clear(&full);
 }
 
 TEST(test_read_back)
 {
-    const thing one = write_thing();
-    thing other = {0};
+    tsr_archive full = {0}, none = {0};
+    char *config = NULL, *text = NULL, *unset = NULL;
+    const tsr_checkpoint_member members[] = {
+        {"config", .text = &config},         {"unset", .text = &unset},
+        {"chain/state/text", .text = &text}, {"none", .archive = &none},
+        {"chain/state", .archive = &full},   {0}};
     tsr_checkpoint *checkpoint;
+    long w[3];
+    double r[6];
+    write_all();
     assert_int_not_equal(access(previous, F_OK), 0);
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
-    OK(tsr_checkpoint_get(checkpoint, thing_fields, &other, &err));
-    assert_memory_equal(other.small, one.small, sizeof one.small);
-    assert_memory_equal(other.whole, one.whole, sizeof one.whole);
-    assert_memory_equal(other.real, one.real, sizeof one.real);
-    assert_string_equal(other.config, one.config);
-    assert_string_equal(other.empty, "");
-    assert_string_equal(other.unset, "");
-    assert_ints(other.steps, one.steps, other.n_many, 2, other.n_none, 0,
+    OK(tsr_checkpoint_get(checkpoint, members, &err));
+    tsr_archive_rewind(&full);
+    tsr_archive_long(&full, w, 3);
+    tsr_archive_real(&full, r, 6);
+    OK(tsr_archive_end(&full, &err));
+    assert_memory_equal(w, whole, sizeof w);
+    assert_memory_equal(r, real, sizeof r);
+    assert_string_equal(config, "a: \xc3\xa9\n");
+    assert_string_equal(text, "");
+    assert_string_equal(unset, "");
+    assert_ints(none.n_real, 0, none.n_integer, 0,
                 strlen(tsr_checkpoint_created_at(checkpoint)), 25);
-    assert_memory_equal(other.many, one.many, 2 * sizeof *one.many);
-    free(other.config);
-    free(other.empty);
-    free(other.unset);
-    free(other.many);
-    free(other.none);
+    free(config);
+    free(text);
+    free(unset);
+    tsr_archive_clear(&full);
+    tsr_archive_clear(&none);
     tsr_checkpoint_free(checkpoint);
     tsr_checkpoint_free(NULL);
-    OK(tsr_checkpoint_end(NULL, TSR_OK, &err));
 }
 
 /* What the file lacks, or has in another shape, is named. */
 TEST(test_other_shape)
 {
-    static const struct {
-        const char *name;
-        tsr_checkpoint_type type;
-        size_t count;
-    } wrong[] = {{"chain/real", TSR_CHECKPOINT_DOUBLE, 5},
-                 {"chain/real", TSR_CHECKPOINT_INT64, 6},
-                 {"place/steps", TSR_CHECKPOINT_DOUBLE, 1},
-                 {"small", TSR_CHECKPOINT_TEXT, 0},
-                 {"config", TSR_CHECKPOINT_DOUBLE, 0},
-                 {"chain/x", TSR_CHECKPOINT_LONG, 1},
-                 {"chain", TSR_CHECKPOINT_TEXT, 0},
-                 {"x/y/z", TSR_CHECKPOINT_TEXT, 0}};
+    static const char *const texts[] = {"chain/state/real", "chain", "none",
+                                        "x/y/z"},
+                             *const archives[] = {"config", "chain", "x"};
     FREED(tsr_checkpoint) checkpoint;
 
-    (void)write_thing();
+    write_all();
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
-    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        thing other = {0};
-        const tsr_checkpoint_field field[] = {{wrong[i].name, wrong[i].type, 0,
-                                               wrong[i].count,
-                                               offsetof(thing, n_many)},
-                                              {0}};
-        FAILS(tsr_checkpoint_get(checkpoint, field, &other, &err), TSR_E_DATA,
-              path);
-        assert_has(err.message, wrong[i].name);
-        assert_null(other.config);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        char *text = NULL;
+        const tsr_checkpoint_member m[] = {{texts[i], .text = &text}, {0}};
+        FAILS(tsr_checkpoint_get(checkpoint, m, &err), TSR_E_DATA, path);
+        assert_has(err.message, texts[i]);
+        assert_null(text);
+    }
+    for (size_t i = 0; i < COUNT_OF(archives); i++) {
+        tsr_archive archive = {0};
+        const tsr_checkpoint_member m[] = {{archives[i], .archive = &archive},
+                                           {0}};
+        FAILS(tsr_checkpoint_get(checkpoint, m, &err), TSR_E_DATA, path);
+        assert_has(err.message, archives[i]);
+        assert_null(archive.real);
     }
 }
 
@@ -209,7 +194,7 @@ TEST(test_foreign)
 {
     struct stat info;
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
-    expect_refused("format 9 of tessera 99.1.0");
+    expect_refused("format 10 of tessera 99.1.0");
     expect_refused("resume with the version that");
     write_file("tessera checkpoint", 3);
     expect_refused("format 3 of tessera 99.1.0");
@@ -223,7 +208,7 @@ TEST(test_foreign)
     expect_refused("lacks");
 }
 
-static void expect_newest(int64_t number, const char *message)
+static void expect_newest(long number, const char *message)
 {
     char text[TSR_ERR_SIZE];
     FREED(tsr_checkpoint) checkpoint;
@@ -267,17 +252,17 @@ TEST(test_newest)
 
 TEST(test_unwritable)
 {
-    tsr_checkpoint_writer *writer;
-    FAILS(tsr_checkpoint_new("/proc/checkpoint.h5", "", &writer, &err),
+    char *text = NULL;
+    const tsr_checkpoint_member twice[] = {
+        {"a", .text = &text}, {"a", .text = &text}, {0}};
+    FAILS(tsr_checkpoint_write("/proc/checkpoint.h5", "", twice, &err),
           TSR_E_IO, "/proc/checkpoint.h5");
     write_number(path, 1);
-    OK(tsr_checkpoint_new(path, "", &writer, &err));
-    assert_int_equal(tsr_checkpoint_end(writer, TSR_E_NOMEM, &err),
-                     TSR_E_NOMEM);
+    FAILS(tsr_checkpoint_write(path, "", twice, &err), TSR_E_INTERNAL, "'a'");
     expect_newest(1, "");
-    OK(tsr_checkpoint_new(path, "", &writer, &err));
     assert_int_equal(io_teardown(NULL), 0); /* somebody removed the run */
-    FAILS(tsr_checkpoint_end(writer, TSR_OK, &err), TSR_E_IO, "No such file");
+    FAILS(tsr_checkpoint_write(path, "", twice + 1, &err), TSR_E_IO,
+          "No such file");
     assert_int_equal(mkdir(io_dir, 0777), 0);
 }
 
