@@ -123,7 +123,7 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
     double *profile = array((size_t)spec->n_q, sizeof *profile);
     for (int v = 0; v < N_VARIANT; v++) {
         double at[N_Q];
-        if (!is_wanted(v))
+        if (!is_wanted(v) || (is_wave(&variants[v]) && spec->d_bound_ang <= 0))
             continue;
         evaluate(new_variant(spec, device, &variants[v]), c, profile);
         for (int k = 0; k < N_Q; k++)
@@ -135,7 +135,8 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
     }
 }
 
-/* As given: no bound on the distances, dq r beyond pi / 2. */
+/* As given: no bound on the distances, which plane waves need; dq r beyond
+ * pi / 2. */
 TEST(device_engines)
 {
     const published_case *c = *state;
