@@ -735,8 +735,8 @@ static void check_draws(const char *folder)
     assert_true(draw >= 0 && draw <= 150);
     for (int i = 0; i < 3 * shape[1]; i++)
         assert_true(fabsf(atom[i]) < 200.0F);
-    refused(tessera_frames_read(f, shape[0], 1, &draw, atom),
-            TESSERA_E_RANGE, "");
+    refused(tessera_frames_read(f, shape[0], 1, &draw, atom), TESSERA_E_RANGE,
+            "");
     free(atom);
     tessera_frames_free(f);
 }

@@ -100,8 +100,9 @@ TEST(freezing_costs_little)
                       "the start %.3f %.3f %.3f, no hydration %.2f %.2f %.2f\n",
                       i + 1, cost[i][0], cost[i][1], cost[i][2], dry[i][0],
                       dry[i][1], dry[i][2]);
+        /* 1.5 %: the bodies' own error in the last band, for c2 = 1 */
         for (int b = 0; b < N_BAND; b++)
-            assert_true(cost[i][b] < 1.0 * (i + 1) &&
+            assert_true(cost[i][b] < 1.5 * (i + 1) &&
                         cost[i][b] < 0.2 * dry[i][b]);
     }
     tsr_setup_clear(&s);
