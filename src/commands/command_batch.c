@@ -113,7 +113,7 @@ static const char *const column[] = {COLUMNS(COLUMN_NAME)};
 static const char *const column_path[] = {COLUMNS(COLUMN_PATH)};
 
 typedef struct {
-    tsr_pool pool;               /* owns what was read from the folder */
+    tsr_pool pool; /* owns the members read from the folder of the row */
     const char *value[N_COLUMN]; /* as in JSON; "": none */
     wordexp_t line;              /* the command line of solve */
     const char *folder, *log;
@@ -145,7 +145,8 @@ static double number(const row *r, int at)
 
 /* ---- rows ---- */
 
-/* Cuts the text before `mark` off *rest, as strsep does. */
+/* Returns the text of *rest up to the character `mark`, which becomes NUL, and
+ * moves *rest behind it, like strsep. */
 static char *cut(char **rest, char mark)
 {
     char *text = *rest, *at = text != NULL ? strchr(text, mark) : NULL;
@@ -333,7 +334,8 @@ static void check_name(const work *w, row *r)
             r->bad = "another row has the same name";
 }
 
-/* Lets solve read options, model and curves of a row. */
+/* Runs `solve` on a row as far as its inputs are read, to find mistakes before
+ * the first row starts. */
 static tsr_status check_row(work *w, row *r, tsr_err *err)
 {
     static const char before[] = "tessera solve: ";
@@ -430,7 +432,8 @@ static int read_log(row *r, char *log)
     return code;
 }
 
-/* Has a signal ended solve in good order, or before it heeded signals? */
+/* 1: solve was killed together with batch (-1), stopped in good order by a
+ * signal, or ended by one before its handlers were installed. */
 static int is_stopped(int code)
 {
     return code == -1 || code == tsr_exit_status(TSR_E_INTERRUPTED) ||
@@ -515,7 +518,7 @@ static const char *interval(const row *r, int at, char text[64])
 static void add_line(tsr_page *page, const row *r)
 {
     const char *name = r->value[NAME], *message = r->value[MESSAGE];
-    const char *report = r->value[REPORT]; /* shown where it is the row's own */
+    const char *report = r->value[REPORT]; /* linked if in the row's folder */
     const size_t n = strlen(r->folder);
     char chi2[64], rg[64], d_max[64];
     FILE *out = tsr_page_html(page);
@@ -570,8 +573,8 @@ static const struct {
              {"batch.json", "{\"batch\": "},
              {"index.html", "<!doctype html>"}};
 
-/* Reads the state of all rows, and writes the files, but those of all rows not
- * for some of them. */
+/* Reads the state of all rows, and writes table, JSON and page; with --only, no
+ * files. */
 static tsr_status update(work *w, tsr_err *err)
 {
     tsr_file_writer to = {.out = NULL};
@@ -641,9 +644,9 @@ static tsr_status finish(work *w, row *r, int status, tsr_err *err)
     return tsr_clock_s() - w->written > 10.0 ? update(w, err) : TSR_OK;
 }
 
-/* Is a row to be solved now? A failure is tried again if it was one when this
- * batch began, and not of another process meanwhile; where longer runs were
- * advised, solve judges those that there are now. */
+/* 1: the row is due. A row that had failed before this batch began is solved
+ * again; a failure since then, in another process, is left alone. For a row
+ * whose runs were too short, solve decides whether they are long enough now. */
 static int is_due(const row *r)
 {
     return r->state == WAITING || r->state == INTERRUPTED ||

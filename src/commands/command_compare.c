@@ -79,7 +79,7 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)

@@ -155,7 +155,7 @@ static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
     return TSR_OK;
 }
 
-/* ---- what is superposed ---- */
+/* ---- residues of the superposition ---- */
 
 /* Marks the residues of a domain, numbered as in the report: mark [n_residue]
  * out. */
@@ -274,8 +274,8 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
     return status;
 }
 
-/* Conformations are in files of their own: a trace that cannot be read, which
- * `status` and `err` tell of, does not keep them from being written. */
+/* Conformations are in other files than the trace: they are written even if
+ * reading the trace has failed with `status` and `err`. */
 static tsr_status allow_missing_trace(tsr_past_run *run, tsr_status status,
                                       tsr_log *log, tsr_err *err)
 {
@@ -292,7 +292,7 @@ static tsr_status allow_missing_trace(tsr_past_run *run, tsr_status status,
     return TSR_OK;
 }
 
-/* ---- where it goes ---- */
+/* ---- the output file ---- */
 
 /* Marks at the beginning of files in each format, by which tessera recognises
  * its own files. */

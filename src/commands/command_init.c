@@ -30,7 +30,8 @@ typedef struct {
     char *picture; /* path of the picture; NULL: no picture */
     char *pae;     /* file of predicted aligned errors; NULL: not used */
     tsr_structure *structure;
-    tsr_structure *symmetric; /* as a symmetric assembly; NULL: it is none */
+    tsr_structure *symmetric; /* the model as a symmetric assembly; NULL: it has
+                                 no symmetry */
     tsr_parts *parts;
     tsr_saxs **saxs; /* [curves->n] */
 } work;
@@ -101,9 +102,9 @@ static void describe(const work *w, span s, char name[64], char what[96])
                      : "");
 }
 
-/* ---- the configuration: what was found ---- */
+/* ---- the configuration: parts and warnings ---- */
 
-/* Part 1 to 9, then a, b, ...; ~ what moves. */
+/* Symbol of a part: 1 to 9, then a, b, ...; ~ for flexible residues. */
 static char part_sign(int part)
 {
     static const char sign[] = "123456789abcdefghijklmnopqrstuvwxyz";
@@ -158,7 +159,7 @@ static void print_parts(const work *w, const char *prefix, FILE *out)
 
 /* ---- the configuration: YAML ---- */
 
-/* YAML reads a text as JSON writes it. */
+/* Prints a text in quotes: JSON strings are valid YAML. */
 static void write_quoted(FILE *out, const char *text)
 {
     tsr_json_text(&(tsr_json){.out = out}, NULL, text);
@@ -219,7 +220,7 @@ static void print_head(const work *w, FILE *out)
           out);
 }
 
-/* Does a range belong to the subunit, of which the copies follow? */
+/* 1: the range is in the subunit, whose moves the copies follow. */
 static int is_of_subunit(const work *w, const char *range)
 {
     const tsr_structure *s = w->symmetric;
@@ -256,8 +257,8 @@ static void print_flexible(const work *w, FILE *out)
     }
 }
 
-/* All of the model bends into a map: where the map shows more than where parts
- * lie, and where there are no parts that could move. */
+/* 1: the whole model is flexible in the map: the map resolves more than the
+ * positions of rigid parts, or the model has no parts that could move. */
 static int can_bend(const work *w)
 {
     return w->curves->data->map != NULL && w->job->dock.n == 0 &&
@@ -408,8 +409,8 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
-/* What was found: the stretches in the order of the chains. A part that is held
- * as it is has no number: null. */
+/* Prints the stretches in the order of the chains as JSON. A part that keeps
+ * its place has null as number. */
 static void print_json(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
@@ -879,8 +880,8 @@ static void report_parts(const work *w, tsr_log *log)
                  tsr_text_shell(w->job->output, word));
 }
 
-/* A molecule that does not move keeps the coordinates of its file, and so does
- * one in a map. */
+/* 1: the coordinates of the file are kept: no part moves, or the data include a
+ * map. */
 static tsr_status find_symmetry(work *w, tsr_err *err)
 {
     const int n_turning = w->parts->flexible.n - w->parts->n_strand;
@@ -908,7 +909,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(find_symmetry(w, err));
     if (w->structure->n_residue == 0)
-        w->picture = NULL; /* from the parts of the protein only */
+        w->picture = NULL; /* which would show parts of a protein */
     TSR_TRY(write_output(w, out, err));
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));

@@ -118,8 +118,7 @@ typedef struct {
     tsr_map_models models;      /* atoms NULL: files */
     tsr_profile_result *result; /* [n] */
     int over_ranks;             /* 1: results have no pointers */
-    int is_first; /* 1: the log has what is assumed of the first model */
-    pthread_mutex_t lock; /* guards the member below */
+    pthread_mutex_t lock;       /* guards the member below */
     int best; /* structure of smallest chi2 so far, the first of equals; -1 */
 } series;
 
@@ -129,7 +128,7 @@ const char *const tsr_curve_radiation_words[] = {"xray", "neutron", NULL};
 const char *const tsr_curve_unit_words[] = {"auto", "1/A", "1/nm", NULL};
 const char *const tsr_curve_dq_words[] = {"none", "column", "auto", NULL};
 
-/* Options that have an effect only where is_used is 1. */
+/* Options that have an effect only if is_used is 1. */
 typedef struct {
     int is_used;
     const char *why;
@@ -184,7 +183,7 @@ tsr_status tsr_curve_read(const tsr_args *args, const tsr_curve_options *o,
     return tsr_saxs_set_resolution(*out, &resolution, log, err);
 }
 
-/* Refuses options of no effect here. */
+/* Refuses options that this combination of options would ignore. */
 static tsr_status check_unused(const tsr_args *args, const options *o,
                                tsr_err *err)
 {
@@ -210,7 +209,7 @@ static tsr_status check_unused(const tsr_args *args, const options *o,
     return refuse_unused(args, sizeof rule / sizeof *rule, rule, err);
 }
 
-/* "LOW:HIGH", or one number, which fixes. */
+/* "LOW:HIGH", or one number: a fixed parameter. */
 static tsr_status parse_range(const char *option, const char *given, double low,
                               double high, double out[2], tsr_err *err)
 {
@@ -248,7 +247,7 @@ static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
     if (o->solvent == TSR_SOLVENT_FOXS && tsr_args_given(args, "c2") == 0)
         s->fit.c2[0] = -2.0;
     if (o->curve.radiation && tsr_args_given(args, "c1") == 0)
-        s->fit.c1[0] = s->fit.c1[1] = 1.0; /* as of runs */
+        s->fit.c1[0] = s->fit.c1[1] = 1.0; /* the default of runs */
     if (o->curve.radiation && o->bodies != TSR_PROFILE_ATOMS)
         return tsr_fail(err, TSR_E_USAGE,
                         "--radiation neutron needs atoms: the tables of bodies "
@@ -421,7 +420,7 @@ static void drop_curves(tsr_profile_result *r)
     r->curve = NULL;
 }
 
-/* What another rank could not read is named again there. */
+/* Frees what a result cannot keep when it is sent to another rank. */
 static void drop_pointers(tsr_profile_result *r)
 {
     drop_curves(r);
@@ -517,7 +516,7 @@ static void clear_results(int n, tsr_profile_result *result)
     free(result);
 }
 
-/* ---- what is told ---- */
+/* ---- table and messages ---- */
 
 /* Name of a structure in the table: the file name, or the path where files have
  * the same name. */
@@ -557,10 +556,10 @@ static const char *bound_name(int at)
     return at < 0 ? "lower" : at > 0 ? "upper" : NULL;
 }
 
-/* c1 and c2, r0 and layer being these in units of their own: the mean radius of
- * what an atom displaces, A, and by how much the layer is denser than the
- * buffer, e/A^3. A parameter at its bound is marked, since what the fit says of
- * it is then the bound alone. */
+/* Prints c1 and c2, and the same in physical units: r0, the mean radius of the
+ * volume that an atom displaces, in A, and the excess density of the layer over
+ * the buffer, in e/A^3. A parameter at a bound of its range is marked: the data
+ * then do not determine it. */
 static void add_contrast(tsr_table *t, const tsr_profile_result *r)
 {
     const tsr_profile_structure *s = &r->structure;
@@ -638,7 +637,8 @@ static void print_results(const work *w, tsr_json *json, int n,
     }
 }
 
-/* Adds a stated value to the list, with that of tessera or of its model. */
+/* Adds a value of the SASBDB entry to the list, with the same value from the
+ * curve or from the model. */
 static void add(tsr_words *w, int *n, const char *what, double stated,
                 const char *unit, double found, const char *where)
 {

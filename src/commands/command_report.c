@@ -188,8 +188,8 @@ static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
     return sum;
 }
 
-/* How each map looks beside the draws; where that cannot be had the log says
- * why, and the page goes without. */
+/* Compares each map with the draws, for the figures. If that fails, the log
+ * gets the reason, and the page lacks the map. */
 static void compare_maps(work *w)
 {
     enum { MOST = 40 };
@@ -224,7 +224,7 @@ static void compare_maps(work *w)
 
 /* ---- priors of parameters ---- */
 
-/* Omitted if the run has no value. */
+/* Adds a prior; a parameter without a value in the run is left out. */
 static void add_density(work *w, const tsr_parameter *p, int n_share,
                         const char *suffix)
 {
@@ -273,7 +273,7 @@ static tsr_status find_densities(work *w, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- where it goes ---- */
+/* ---- the output files ---- */
 
 static tsr_status make_folder(const char *path, tsr_err *err)
 {
@@ -331,7 +331,8 @@ static tsr_status check_targets(const char *page, const char *folder,
     return status;
 }
 
-/* Errors: TSR_E_IO; TSR_E_USAGE (there is a report of somebody else's). */
+/* Errors: TSR_E_IO; TSR_E_USAGE (the file exists, and is not a report of
+ * tessera). */
 static tsr_status prepare_folder(work *w, const char *base, int is_forced,
                                  tsr_err *err)
 {
@@ -344,7 +345,8 @@ static tsr_status prepare_folder(work *w, const char *base, int is_forced,
     return make_folder(w->folder, err);
 }
 
-/* Of the structure file with its hydrogens, Da; NaN: there is none. */
+/* Mass of the structure file with hydrogens, Da; NaN: the run has no structure
+ * file. */
 static double compute_mass(const tsr_past_run *run)
 {
     const char *file = run->has_config ? run->config.structure.file : NULL;
@@ -363,7 +365,8 @@ static double compute_mass(const tsr_past_run *run)
     return mass;
 }
 
-/* Empty where the run has all it was asked for: to end when converged, too. */
+/* remark out: a sentence if the run has fewer draws than requested, except
+ * where it ended by sampler.until; else "". */
 static void describe_draws(const tsr_past_run *run, char remark[160])
 {
     char draws[80];
@@ -379,7 +382,7 @@ static void describe_draws(const tsr_past_run *run, char remark[160])
              draws);
 }
 
-/* Fills what follows from the configuration of the run. */
+/* Fills the members that depend on the configuration of the run. */
 static tsr_status read_config(work *w, tsr_err *err)
 {
     const tsr_config *c = &w->run.config;

@@ -24,7 +24,7 @@
               .doc = "print the result as one JSON object, including " \
                      "convergence")
 
-/* What one option says instead of a key of the file, at `text` in the config.
+/* Replaces the value of a key, *text in the config, by that of an option.
  */
 static tsr_status set_option(const char *option, const char *given,
                              const char *key, char **text, tsr_config *config,
@@ -39,7 +39,8 @@ static tsr_status set_option(const char *option, const char *given,
     return tsr_yaml_marks_put(&config->marks, key, option, err);
 }
 
-/* The configuration is then checked as with these keys. */
+/* Applies the options to the configuration and checks it; messages name the
+ * options. */
 static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                               tsr_err *err)
 {

@@ -135,8 +135,8 @@ static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
     return TSR_OK;
 }
 
-/* The same of the bodies with S(q), of neutrons as the atoms make them, at n
- * values of q; q NULL: on the grid. */
+/* I(q) S(q) of the bodies at n values of q (NULL: on the grid). For neutrons,
+ * form factors of the bodies follow from the atoms. */
 static tsr_status compute_from_bodies(const work *w, tsr_atom_curves *curves,
                                       const tsr_q_grid *grid, int n,
                                       const double *q, double *intensity,
@@ -210,8 +210,8 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
     }
 }
 
-/* On the grid that it needs, and from there to the points, which are smeared,
- * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
+/* Computes the curve on its grid, then smeared at the points and unsmeared at q
+ * = 0, 0.1 and 0.2: intensity [n + 3]. */
 static tsr_status compute_curve(work *w, const double *q, double *intensity,
                                 tsr_err *err)
 {
@@ -316,7 +316,8 @@ static tsr_status name_files(work *w, tsr_err *err)
                                  "REMARK 999 tessera simulate:", NULL, err);
 }
 
-/* The curve, and then the structure, which waits under another name for it. */
+/* Puts the curve in place, then the structure, which has a temporary name until
+ * then. */
 static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
                                    const char *waiting, const char *comment,
                                    tsr_err *err)

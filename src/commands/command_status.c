@@ -72,8 +72,9 @@ static tsr_status read_trace_status(const char *directory, run_status *s,
     return status;
 }
 
-/* Where the trace is ahead of the checkpoint, the steps since then took as long
- * as those before. Numbers that no run writes are left alone. */
+/* If the trace has more draws than the checkpoint, the steps since then are
+ * assumed to take as long as those before. Impossible numbers in a damaged file
+ * stay unchanged. */
 static void extrapolate_progress(run_status *s)
 {
     const tsr_run_progress *then = &s->at.progress;
@@ -103,7 +104,7 @@ static tsr_status read_status(const char *directory, run_status *s,
         s->now = s->at.progress;
         status = read_trace_status(directory, s, err);
         extrapolate_progress(s);
-        if (status == TSR_E_NOINPUT) /* stopped before it was made */
+        if (status == TSR_E_NOINPUT) /* stopped before the first checkpoint */
             status = TSR_OK;
     }
     s->state = s->holder.is_held ? "running"

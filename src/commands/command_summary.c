@@ -31,7 +31,8 @@ static const tsr_field fields[] = {
     TSR_OPTION_THREADS(options),
     {0}};
 
-/* What the cells could not say. *is_damaged: something could not be read. */
+/* Prints remarks that do not fit into cells of the table. *is_damaged out: 1 if
+ * a variable or file cannot be read. */
 static void report_flaws(const tsr_summary *summary, tsr_log *log,
                          int *is_damaged)
 {

@@ -53,8 +53,8 @@ typedef struct {
     double sigma_over_r;
     tsr_density_sums sums;
     double threshold;
-    tsr_fsc fsc;    /* without its arrays */
-    double shell[]; /* [shells.n] its correlations */
+    tsr_fsc fsc;    /* its correlations are in `shell` */
+    double shell[]; /* [shells.n] */
 } result;
 
 typedef struct comparison comparison;
@@ -350,7 +350,7 @@ static tsr_status compare_file(void *context, int i, int thread, tsr_err *err)
         f->result = calloc((size_t)f->n, c->n_byte);
         status = tsr_allocated(f->result, err);
     }
-    if (job->n_model > 1) /* this file is an item of threads */
+    if (job->n_model > 1) /* a parallel loop over files has begun */
         TSR_THEN(status, tsr_parallel_try(f->n, 1, compare_model, f, err));
     else
         TSR_THEN(status, tsr_parallel_share(f->n, job->n_thread, compare_model,
@@ -374,7 +374,7 @@ static tsr_status compare_all(comparison *c, tsr_err *err)
     return tsr_parallel_try(job->n_model, job->n_thread, compare_file, c, err);
 }
 
-/* ---- what is told ---- */
+/* ---- table and messages ---- */
 
 /* Formats a resolution: "4.13", or "< 2.00" where a shell correlation never
  * falls below the limit. */
@@ -611,8 +611,9 @@ static tsr_status correlate_chunk(void *context, int chunk, int thread,
     return status;
 }
 
-/* Threads and ranks share chunks of models, small ones so that they end
- * together, and whose parts an engine has room for. */
+/* Threads and ranks share chunks of models: small chunks, so that all threads
+ * finish at about the same time, and so that an engine has room for the parts.
+ */
 static tsr_status correlate(timeline *t, tsr_err *err)
 {
     tsr_map_job *job = t->job;
@@ -756,7 +757,7 @@ static tsr_status make_rows(timeline *t, tsr_err *err)
                                tsr_map_models_first(&t->models), &t->rows, err);
 }
 
-/* NAME and ".csv" or ".svg" in place of what it ends with. */
+/* NAME with ".csv" or ".svg" in place of its ending. */
 static void replace_ending(const char *name, const char *ending, char *out,
                            size_t size)
 {

@@ -109,7 +109,7 @@ static tsr_status try_scales(docking *d, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- what is told ---- */
+/* ---- table and messages ---- */
 
 static double angle_of(const tsr_map_pose *pose)
 {

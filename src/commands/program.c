@@ -102,8 +102,8 @@ static tsr_status unknown_option(const tsr_args *args, const char *word,
                     "unknown option '--%s'; --help lists the options", shown);
 }
 
-/* Puts a value into the struct; NULL: of a BOOL. Texts are as they were typed,
- * also "null". */
+/* Puts a value into the struct (NULL: the option is a BOOL). Texts are taken
+ * literally, also "null". */
 static tsr_status set_value(line *l, int i, const char *value, tsr_err *err)
 {
     tsr_field field = l->args.field[i];
@@ -136,9 +136,8 @@ static int is_option(const tsr_args *args, const char *word)
                : word[2] == '\0' && index_of_letter(args, word[1]) >= 0;
 }
 
-/* Gives an option its value, which stands behind it in its word, or is the next
- * word. One that is an option itself is not meant as a value, which was
- * forgotten. */
+/* Gives an option its value: the rest of its word, or the next word. If the
+ * next word is a known option, the value was forgotten. */
 static tsr_status read_option(line *l, int i, const char *value, int *at,
                               tsr_err *err)
 {
@@ -547,7 +546,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     return report_status(name, status, &err, message);
 }
 
-/* ---- the whole ---- */
+/* ---- standard output ---- */
 
 /* Checks standard output: a full disk is detected here at the latest. A closed
  * pipe (`| head`) is reported only by the exit status. */
@@ -598,9 +597,10 @@ int tsr_program(const tsr_command *const *commands, const char *built_with,
 
 /* ---- the process ---- */
 
-/* A stream that was closed before the start would lend its number to the next
- * file opened, and messages would end up in a trace. Opened the wrong way
- * round, so that using it still fails. */
+/* If a standard stream is closed at the start, the next file opened would get
+ * its number, and messages would end up in a trace. Such a stream is opened on
+ * /dev/null, for reading where it should be written, so that its use still
+ * fails. */
 static int open_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -622,7 +622,7 @@ static void *wait_for_end_of_input(void *unused)
     return unused;
 }
 
-/* A caller that keeps the other end of a pipe, and is killed, so ends the
+/* A caller that holds the other end of the pipe and is killed thereby ends the
  * program in good order, on any system. */
 static void watch_input(void)
 {
