@@ -70,9 +70,10 @@ TEST(freezing_costs_little)
     OK(tsr_config_read(config_path, 2, set, &config, &err));
     OK(tsr_setup_read(&config, 1, NULL, &s, &err));
     OK(tsr_setup_engine(&config, N_CHAIN, NULL, &s, &err));
-    NEW(tsr_record, record, tsr_record_new, &s.target, N_CHAIN, 1);
-    NEW(tsr_sampler, sampler, tsr_sampler_new, &s.target, N_CHAIN, s.n_thread,
-        NULL);
+    tsr_record *record;
+    tsr_sampler *sampler;
+    OK(tsr_record_new(&s.target, N_CHAIN, 1, &record, &err));
+    OK(tsr_sampler_new(&s.target, N_CHAIN, s.n_thread, NULL, &sampler, &err));
     tsr_sampler_plan_warmup(sampler, 6000, 0.5);
     OK(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
                            &err));
@@ -105,6 +106,8 @@ TEST(freezing_costs_little)
             assert_true(cost[i][b] < 1.5 * (i + 1) &&
                         cost[i][b] < 0.2 * dry[i][b]);
     }
+    tsr_sampler_free(sampler);
+    tsr_record_free(record);
     tsr_setup_clear(&s);
     tsr_config_clear(&config);
 }
