@@ -887,8 +887,6 @@ static tsr_status launch_widest_first(wave_engine *e, tsr_err *err)
 
 /* ---- constants on the device ---- */
 
-#define PI 3.14159265358979323846
-
 /* The rounding allowed is that of tiles with this many bodies a side. Rounding
  * of waves is different: an amplitude is stored up to 65 times with a relative
  * error of 2^-24, which adds less than 1e-5 of I, and tables are accurate to
@@ -919,7 +917,7 @@ static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
                            float **numbers, tsr_err *err)
 {
     const size_t w = width(e);
-    const double turns = e->base.dq_inv_ang / (2.0 * PI);
+    const double turns = e->base.dq_inv_ang / (2.0 * TSR_PI);
     double(*at)[4] = NULL;
     int n;
     TSR_TRY(tsr_plane_wave_directions(

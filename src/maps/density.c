@@ -2,6 +2,7 @@
  * map. */
 #include "maps/density.h"
 
+#include "core/vec3.h"
 #include "molecule/structure.h"
 
 #include <math.h>
@@ -11,8 +12,6 @@
  *
  * Gaussians of the elements at a resolution. The first table lists the shapes
  * of atoms and their default widths. */
-
-static const double pi = 3.14159265358979324;
 
 static const struct {
     const char *name;
@@ -72,8 +71,8 @@ static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
                         "--kernel gaussian",
                         z);
     for (int k = 0; k < 5; k++) {
-        double variance = sigma * sigma + b[k] / (8.0 * pi * pi);
-        append_gaussian(table, z, a[k] * pow(2.0 * pi * variance, -1.5),
+        double variance = sigma * sigma + b[k] / (8.0 * TSR_PI * TSR_PI);
+        append_gaussian(table, z, a[k] * pow(2.0 * TSR_PI * variance, -1.5),
                         sqrt(variance));
     }
     return TSR_OK;

@@ -3,6 +3,7 @@
 #include "maps/map_source.h"
 
 #include "core/text.h"
+#include "core/vec3.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 
@@ -28,13 +29,12 @@ static void lower_distances(const tsr_map_grid *g, const double x[3],
 
 static void apply_edge(size_t n, double radius, double edge, float *value)
 {
-    const double pi = 3.14159265358979324;
     for (size_t k = 0; k < n; k++) {
         const double beyond = sqrt((double)value[k]) - radius;
         value[k] = beyond <= 0.0 ? 1.0f
                    : beyond >= edge
                        ? 0.0f
-                       : (float)(0.5 + 0.5 * cos(pi * beyond / edge));
+                       : (float)(0.5 + 0.5 * cos(TSR_PI * beyond / edge));
     }
 }
 

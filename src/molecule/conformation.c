@@ -3,6 +3,7 @@
  * A turn about one torsion moves the chain beyond it as a rigid body. Several
  * turns are composed from one end of the chain to the other, so that each
  * residue is moved once, whatever the number of torsions. */
+#include "core/vec3.h"
 #include "molecule/guest.h"
 
 #include <stdio.h>
@@ -378,8 +379,8 @@ void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
 {
     /* Engh & Huber 1991: CA-CB 1.530, C-CA-CB 110.1 degrees; the torsion
      * N-C-CA-CB of an L residue, from the same set, is 122.6 degrees. */
-    const double pi = 3.14159265358979323846;
-    tsr_place_atom(cb, n, c, ca, 1.530, 110.1 * pi / 180.0, 122.6 * pi / 180.0);
+    tsr_place_atom(cb, n, c, ca, 1.530, 110.1 * TSR_PI / 180.0,
+                   122.6 * TSR_PI / 180.0);
 }
 
 /* ---- attached chains ---- */

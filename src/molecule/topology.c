@@ -2,13 +2,12 @@
  * residues, bonds, bodies, frames. A sequence is built as an extended chain,
  * and moved so that its coordinates fit the columns of a PDB file. */
 #include "molecule/topology.h"
+#include "core/vec3.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double pi = 3.14159265358979323846;
 
 /* Longest C-N distance of a peptide bond, Angstrom. */
 static const double longest_peptide = 2.0;
@@ -192,7 +191,7 @@ static void read_side(const tsr_structure *s, const tsr_residue_record *record,
 static void place_o(double x[4][3], double psi_rad)
 {
     tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], TSR_BOND_C_O,
-                   TSR_ANGLE_CA_C_O, psi_rad + pi);
+                   TSR_ANGLE_CA_C_O, psi_rad + TSR_PI);
 }
 
 static void link_residues(const tsr_structure *s, tsr_topology *t,
@@ -367,7 +366,7 @@ static void shift_up(const tsr_topology *t, tsr_conformation *c)
 static void build_extended(tsr_topology *t, const tsr_prior_table *prior,
                            tsr_conformation *c)
 {
-    const double degree = pi / 180.0, psi = 140.0 * degree;
+    const double degree = TSR_PI / 180.0, psi = 140.0 * degree;
     double(*x)[3] = c->backbone[0], frame[3][3], cb[3], local[3];
     x[TSR_CA][0] = TSR_BOND_N_CA;
     x[TSR_C][0] = TSR_BOND_N_CA - TSR_BOND_CA_C * cos(TSR_ANGLE_N_CA_C);
@@ -384,7 +383,7 @@ static void build_extended(tsr_topology *t, const tsr_prior_table *prior,
             tsr_place_atom(x[TSR_N], p[TSR_N], p[TSR_CA], p[TSR_C],
                            TSR_BOND_C_N, TSR_ANGLE_CA_C_N, psi);
             tsr_place_atom(x[TSR_CA], p[TSR_CA], p[TSR_C], x[TSR_N],
-                           TSR_BOND_N_CA, TSR_ANGLE_C_N_CA, pi);
+                           TSR_BOND_N_CA, TSR_ANGLE_C_N_CA, TSR_PI);
             tsr_place_atom(x[TSR_C], p[TSR_C], x[TSR_N], x[TSR_CA],
                            TSR_BOND_CA_C, TSR_ANGLE_N_CA_C,
                            (r->amino == TSR_PRO ? -65.0 : -135.0) * degree);

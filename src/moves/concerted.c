@@ -49,8 +49,6 @@
 #include <gsl/gsl_rng.h>
 #include <math.h>
 
-#define PI 3.14159265358979323846
-
 /* ---- windows ---- */
 
 enum { LONGEST_GAP = 2 }; /* residues between two pivots */
@@ -191,7 +189,7 @@ static int turns_draw(const turns_density *p, gsl_rng *rng,
         for (int k = i + 1; k < p->n; k++)
             d[i] -= p->f[k][i] * d[k];
         d[i] /= p->f[i][i];
-        within &= fabs(d[i]) < PI;
+        within &= fabs(d[i]) < TSR_PI;
     }
     return within;
 }
@@ -246,7 +244,7 @@ static const tsr_field fields[] = {
               .doc = "residues that turn before the three residues that close "
                      "the chain"),
     TSR_FIELD(DOUBLE, "step", concerted_options, step, .unit = "rad",
-              .initial = "0.1", .min = 1e-6, .max = PI,
+              .initial = "0.1", .min = 1e-6, .max = TSR_PI,
               .doc = "width of a rotation, with the end of the chain fixed, "
                      "before warm-up adapts it"),
     TSR_FIELD(DOUBLE, "stiffness", concerted_options, stiffness,
@@ -298,7 +296,7 @@ static int concerted_targets(const void *options, const tsr_topology *topology)
 
 static double step_width(const concerted_state *s, int window)
 {
-    return tsr_step_width(&s->step, &s->learnt[window], PI);
+    return tsr_step_width(&s->step, &s->learnt[window], TSR_PI);
 }
 
 static void set_turns(const concerted_state *s, int window,
@@ -386,7 +384,7 @@ static double concerted_log_ratio(const void *state,
         d[i] = remainder(
             tsr_conformation_torsion(s->topology, proposed, r, kind) -
                 tsr_conformation_torsion(s->topology, current, r, kind),
-            2.0 * PI);
+            2.0 * TSR_PI);
     }
     log_z = find_closures(s, w, current, proposed, &here, &found, log_p, &old);
     int new = tsr_closures_find_current(&found, &w->pivots, proposed);
@@ -404,7 +402,8 @@ static void concerted_adapt(void *state, const tsr_proposal *proposal,
 {
     concerted_state *s = state;
     tsr_step *own = &s->learnt[proposal->target];
-    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target,
+                   TSR_PI);
 }
 
 static void concerted_archive(void *state, tsr_archive *archive)

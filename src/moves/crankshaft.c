@@ -21,8 +21,6 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
-#define PI 3.14159265358979323846
-
 typedef struct {
     double weight, step, target;
     long window;
@@ -37,7 +35,7 @@ static const tsr_field fields[] = {
               .doc = "largest separation of the two CA along the chain; a "
                      "rigid part between them counts as one residue"),
     TSR_FIELD(DOUBLE, "step", crankshaft_options, step, .unit = "rad",
-              .initial = "0.2", .min = 1e-6, .max = PI,
+              .initial = "0.2", .min = 1e-6, .max = TSR_PI,
               .doc = "width of a rotation before warm-up adapts it"),
     TSR_FIELD_TARGET(crankshaft_options, "0.3"),
     {0}};
@@ -157,7 +155,7 @@ static void crankshaft_propose(void *state, const tsr_conformation *current,
     const tsr_topology *t = s->topology;
     int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_window);
     const window *w = &s->window[k];
-    double width = tsr_step_width(&s->step, &w->step, PI);
+    double width = tsr_step_width(&s->step, &w->step, TSR_PI);
     double angle = gsl_ran_gaussian_ziggurat(rng, width);
     double(*first)[3] = proposed->backbone[w->i];
     double(*last)[3] = proposed->backbone[w->j];
@@ -184,7 +182,8 @@ static void crankshaft_adapt(void *state, const tsr_proposal *proposal,
 {
     crankshaft_state *s = state;
     tsr_step *own = &s->window[proposal->target].step;
-    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target,
+                   TSR_PI);
 }
 
 static void crankshaft_archive(void *state, tsr_archive *archive)

@@ -8,12 +8,11 @@
  * density f, so q(old | new) / q(new | old) = f(old) / f(new).
  *
  * Source: Lal 1969; Madras & Sokal 1988. */
+#include "core/vec3.h"
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
-
-#define PI 3.14159265358979323846
 
 typedef struct {
     double weight, step, uniform, draw, target;
@@ -24,7 +23,7 @@ static const tsr_field fields[] = {
               .min = 0.0, .max = 1e6,
               .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(DOUBLE, "step", pivot_options, step, .unit = "rad",
-              .initial = "0.2", .min = 1e-6, .max = PI,
+              .initial = "0.2", .min = 1e-6, .max = TSR_PI,
               .doc = "width of a rotation before warm-up adapts it"),
     TSR_FIELD(DOUBLE, "uniform", pivot_options, uniform, .initial = "0.02",
               .min = 0.0, .max = 1.0,
@@ -112,8 +111,8 @@ static void step_propose(pivot_state *s, int k, tsr_conformation *proposed,
 {
     const tsr_torsion *torsion = &s->topology->torsion[k];
     s->is_uniform = gsl_rng_uniform(rng) < s->options.uniform;
-    double width = tsr_step_width(&s->step, &s->torsion[k], PI);
-    double angle = s->is_uniform ? gsl_ran_flat(rng, -PI, PI)
+    double width = tsr_step_width(&s->step, &s->torsion[k], TSR_PI);
+    double angle = s->is_uniform ? gsl_ran_flat(rng, -TSR_PI, TSR_PI)
                                  : gsl_ran_gaussian_ziggurat(rng, width);
     proposal->target = k;
     proposal->log_ratio = 0.0;
@@ -181,7 +180,8 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
     if (proposal->target < 0 || s->is_uniform)
         return;
     tsr_step *own = &s->torsion[proposal->target];
-    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target,
+                   TSR_PI);
 }
 
 static void pivot_archive(void *state, tsr_archive *archive)

@@ -322,7 +322,6 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
 
 /* ---- volumes and hydration ---- */
 
-#define PI 3.14159265358979323846
 enum { MAX_HYDROGEN = 8, MAX_Z = 98 };
 
 /* Hydration at the atoms. */
@@ -354,7 +353,7 @@ double tsr_displaced_volume(int z)
             return table[i].volume;
     return tsr_atom_is_metal(z)
                ? 9.0
-               : 4.0 / 3.0 * PI * pow(tsr_atom_vdw_radius(z), 3.0);
+               : 4.0 / 3.0 * TSR_PI * pow(tsr_atom_vdw_radius(z), 3.0);
 }
 
 /* Mean Voronoi volumes of an atom with its hydrogens in proteins, A^3, indexed
@@ -400,13 +399,13 @@ static double volume_of(tsr_solvent_model solvent, int z, int n_hydrogen)
  * molecules grows too fast with q. */
 static double displaced_spread(tsr_solvent_model solvent)
 {
-    return solvent == TSR_SOLVENT_LAYER ? 0.055 : 0.25 / PI;
+    return solvent == TSR_SOLVENT_LAYER ? 0.055 : 0.25 / TSR_PI;
 }
 
 /* Radius of a sphere of this volume. */
 static double radius_of(double volume)
 {
-    return cbrt(0.75 * volume / PI);
+    return cbrt(0.75 * volume / TSR_PI);
 }
 
 void tsr_atom_model_free(tsr_atom_model *model)
@@ -463,9 +462,9 @@ static void sum_masses(tsr_atom_model *m)
     m->rg_ang = sqrt(moment / m->mass);
     /* tsr_component_power assumes the spread 1 / 4 pi */
     m->power_radius_ang =
-        m->radius_ang * sqrt(4.0 * PI * displaced_spread(m->solvent));
+        m->radius_ang * sqrt(4.0 * TSR_PI * displaced_spread(m->solvent));
     if (m->solvent == TSR_SOLVENT_FOXS)
-        m->power_radius_ang *= cbrt(0.75 / PI);
+        m->power_radius_ang *= cbrt(0.75 / TSR_PI);
 }
 
 /* ---- hydration ---- */
@@ -482,7 +481,7 @@ static void add_beads(tsr_atom_model *m, const double *radius,
         const double scale = r / (fraction[i] * fmax(1.0 - fraction[i], 0.5));
         for (int c = 0; c < 3; c++)
             m->xyz[m->n][c] = m->xyz[i][c] + scale * vector[i][c];
-        m->surface[m->n] = 4.0 * PI * r * r * fraction[i];
+        m->surface[m->n] = 4.0 * TSR_PI * r * r * fraction[i];
         m->owner[m->n] = i;
         m->type[m->n++] = m->n_type;
     }
@@ -518,7 +517,8 @@ double tsr_solvent_contrast(tsr_solvent_model solvent)
     double radius = 1.58 + atom_probe_ang, electrons = 3.51;
     return solvent == TSR_SOLVENT_LAYER
                ? layer_contrast
-               : electrons / (4.0 * PI * radius * radius * layer_thickness_ang);
+               : electrons /
+                     (4.0 * TSR_PI * radius * radius * layer_thickness_ang);
 }
 
 /* ---- the model ---- */
@@ -633,7 +633,7 @@ static void kind_amplitudes(const tsr_atom_model *m, const tsr_atom_kind *kind,
     out[1] =
         scale * displaced_amplitude(m->solvent, m->density, kind->volume, at);
     if (m->solvent == TSR_SOLVENT_LAYER)
-        out[0] *= exp(-b_factor_ang2 * q * q / (16.0 * PI * PI));
+        out[0] *= exp(-b_factor_ang2 * q * q / (16.0 * TSR_PI * TSR_PI));
     else
         out[2] = scale * water_excess(at);
 }

@@ -6,13 +6,12 @@
  * inferred, their posterior is often a narrow ridge, so both are proposed by
  * steps along the principal axes of their covariance (TSR_STEP_AXES). */
 #include "scattering/contrast.h"
+#include "core/vec3.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double pi = 3.14159265358979323846;
 
 /* ---- components ---- */
 
@@ -23,8 +22,8 @@ int tsr_component_pair(int a, int b)
 
 double tsr_component_power(double radius_ang, double q_inv_ang)
 {
-    double area = pow(4.0 * pi / 3.0, 2.0 / 3.0) * radius_ang * radius_ang;
-    return area * q_inv_ang * q_inv_ang / (4.0 * pi);
+    double area = pow(4.0 * TSR_PI / 3.0, 2.0 / 3.0) * radius_ang * radius_ang;
+    return area * q_inv_ang * q_inv_ang / (4.0 * TSR_PI);
 }
 
 /* G from c1. power: tsr_component_power. */
@@ -213,7 +212,7 @@ static tsr_status make_prior(tsr_number_or_word value, double mean,
     double probability = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
                          gsl_cdf_ugaussian_P((range[0] - mean) / width);
     out->start = mean;
-    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(probability);
+    out->log_norm = -0.5 * log(2.0 * TSR_PI) - log(width) - log(probability);
     out->step = TSR_STEP_AXES;
     return TSR_OK;
 }

@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double pi = 3.14159265358979323846;
-
 /* ---- exposures ----
  *
  * The exposed part of a body, estimated from its number of neighbours within a
@@ -43,7 +41,7 @@ static double neighbour_weight(const tsr_exposure_model *model, double d2)
     if (d2 >= far * far)
         return 0.0;
     double x = (sqrt(d2) - near) / (far - near);
-    return x <= 0.0 ? 1.0 : 0.5 * (1.0 + cos(pi * x));
+    return x <= 0.0 ? 1.0 : 0.5 * (1.0 + cos(TSR_PI * x));
 }
 
 void tsr_exposure_count(const tsr_exposure_model *model, int n,

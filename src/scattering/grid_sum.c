@@ -32,8 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
-
 enum {
     N_NODE = 48,
     N_FINE = 4096,
@@ -331,8 +329,8 @@ static void make_box(const tsr_debye_spec *spec, grid_plan *out)
         memcpy(size, other, sizeof other);
     }
     sort_axes(out, size);
-    out->h_ang = PI / (oversampling * q_top);
-    out->k_cut = PI / out->h_ang;
+    out->h_ang = TSR_PI / (oversampling * q_top);
+    out->k_cut = TSR_PI / out->h_ang;
     double width = window / out->k_cut;
     double margin = fmax(wanted_margin * width, 2.0 * width + own_size);
     for (int c = 0; c < 3; c++) {
@@ -375,7 +373,7 @@ static void set_kernel(grid_plan *p)
         for (int j = 0; j < TERM; j++) {
             double sum = 0.0;
             for (int k = 0; k < TERM; k++) {
-                double angle = PI * (k + 0.5) / TERM;
+                double angle = TSR_PI * (k + 0.5) / TERM;
                 double x = i - 0.5 * WIDTH + 0.5 * (1.0 + cos(angle));
                 sum += kernel(p, x) * cos(j * angle);
             }
@@ -422,7 +420,7 @@ static void set_kernel_transform(grid_plan *p,
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < p->n[c]; i++) {
             int m = i <= p->n[c] / 2 ? i : i - p->n[c];
-            double kh = 2.0 * PI * m / p->n[c], sum = 0.0;
+            double kh = 2.0 * TSR_PI * m / p->n[c], sum = 0.0;
             for (int j = 0; j < N_NODE; j++)
                 sum += w[j] * cos(kh * x[j]);
             p->k[c][i] = kh / p->h_ang;
@@ -578,7 +576,7 @@ static tsr_status make_plan(const tsr_debye_spec *spec,
                             grid_plan *p, tsr_err *err)
 {
     make_box(spec, p);
-    p->beta = 0.976 * PI * WIDTH * (1.0 - 0.5 / oversampling);
+    p->beta = 0.976 * TSR_PI * WIDTH * (1.0 - 0.5 / oversampling);
     p->n_fine = (int)fmax(N_FINE, ceil(p->k_cut / fine_step));
     tsr_pool_array(pool, p->curve,
                    (size_t)(modes->n_comp * modes->n) * (size_t)p->n_fine);

@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
-
 enum { LANES = 8, BAND = 16, MAX_COMP = 3, MAX_PAIR = 6 };
 
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
@@ -118,7 +116,7 @@ tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang,
         gsl_integration_glfixed_table_alloc((size_t)(2 * n_z));
     TSR_TRY(tsr_allocated(rule, err));
     for (int i = 0; i < *n; i++) {
-        double z, weight, phi = 2.0 * PI * (i % n_phi) / n_phi;
+        double z, weight, phi = 2.0 * TSR_PI * (i % n_phi) / n_phi;
         gsl_integration_glfixed_point(-1.0, 1.0, (size_t)(n_z + i / n_phi), &z,
                                       &weight, rule);
         const double s = sqrt(1.0 - z * z);
@@ -435,7 +433,7 @@ void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH])
         for (int j = 0; j < WIDTH; j++) {
             double sum = 0.0;
             for (int k = 0; k < TERMS; k++) {
-                const double angle = PI * (k + 0.5) / TERMS;
+                const double angle = TSR_PI * (k + 0.5) / TERMS;
                 const double fraction = 0.5 * (1.0 + cos(angle));
                 sum += kernel(fraction + BEFORE - j) * cos(i * angle);
             }
@@ -456,7 +454,7 @@ static int kernel_inverse(int n, double *out)
         for (size_t j = 0; j < N_NODE; j++) {
             double x, w;
             gsl_integration_glfixed_point(0.0, 0.5 * WIDTH, j, &x, &w, rule);
-            sum += 2.0 * w * kernel(x) * cos(PI * f * x / n);
+            sum += 2.0 * w * kernel(x) * cos(TSR_PI * f * x / n);
         }
         out[f] = 1.0 / sum;
     }
@@ -508,7 +506,7 @@ typedef struct {
 static void sum_row(void *context, int row, int thread)
 {
     const table_maker *m = context;
-    const double theta = 2.0 * PI * row / m->n;
+    const double theta = 2.0 * TSR_PI * row / m->n;
     double *out = m->half + (size_t)row * (size_t)m->n * m->each;
     (void)thread;
     for (int first = 0; first < m->n; first += LANES) {
@@ -516,7 +514,7 @@ static void sum_row(void *context, int row, int thread)
         block b = {{0.0}, {0.0}, {0.0}, {0.0}};
         waves sum[MAX_COMP];
         for (int l = 0; l < n; l++) {
-            const double phi = 2.0 * PI * (first + l) / m->n;
+            const double phi = 2.0 * TSR_PI * (first + l) / m->n;
             b.x[l] = sin(theta) * cos(phi);
             b.y[l] = sin(theta) * sin(phi);
             b.z[l] = cos(theta);

@@ -7,6 +7,7 @@
  * for every profile. A smeared point is a sum of sinc(q r) over several q,
  * fitted in the same way. */
 #include "scattering/q_grid.h"
+#include "core/vec3.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>
@@ -15,8 +16,6 @@
 #include <gsl/gsl_matrix.h>
 #include <math.h>
 #include <stdlib.h>
-
-#define PI 3.14159265358979323846
 
 /* Size of a body, Angstrom: F(q) broadens each distance by up to this
  * length. */
@@ -182,7 +181,7 @@ tsr_q_grid tsr_q_grid_make(double d_bound_ang, double q_max_inv_ang)
 {
     tsr_q_grid g;
     g.band_ang = fmax(d_bound_ang + body_size, band_least);
-    const double most = PI / (oversampling * g.band_ang);
+    const double most = TSR_PI / (oversampling * g.band_ang);
     const int n = (int)ceil(q_max_inv_ang / most - 1e-9) + beyond;
     g.n_q = 1 + (n + at_once - 1) / at_once * at_once;
     g.dq_inv_ang = q_max_inv_ang / (g.n_q - 1 - beyond);
@@ -244,7 +243,7 @@ static tsr_status solve_weights(const tsr_q_grid *grid, const tsr_smearing *to,
     size_t m = (size_t)grid->n_q;
     double q_top = (grid->n_q - 1) * grid->dq_inv_ang;
     /* four points for each wavelength of the fastest oscillation */
-    size_t n_r = (size_t)(4.0 * grid->band_ang * q_top / PI) + 64;
+    size_t n_r = (size_t)(4.0 * grid->band_ang * q_top / TSR_PI) + 64;
     double dr = grid->band_ang / (double)(n_r - 1), trace = 0.0;
     const size_t one = sizeof(double);
     gsl_matrix a =

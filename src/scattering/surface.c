@@ -18,8 +18,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double pi = 3.14159265358979323846;
-
 /* ---- caps ----
  *
  * Seen from the centre of its sphere, every neighbour covers a cap n . a > h
@@ -158,7 +156,7 @@ static double angle_of(double pseudo)
                : pseudo < 3.0 ? 2.0 - pseudo
                               : pseudo - 4.0;
     double angle = atan2(y, x);
-    return angle < 0.0 ? angle + 2.0 * pi : angle;
+    return angle < 0.0 ? angle + 2.0 * TSR_PI : angle;
 }
 
 static int add_interval(interval *list, int n, double from, double to)
@@ -275,7 +273,7 @@ static double short_arc(const circle *p, double from, double to)
 
 static void add_arc(const circle *p, double from, double to, cap_workspace *s)
 {
-    int n = (int)ceil((to - from) / (0.5 * pi));
+    int n = (int)ceil((to - from) / (0.5 * TSR_PI));
     double h = p->c->h, sine = p->c->s;
     double x = sin(to) - sin(from), y = cos(from) - cos(to);
     for (int k = 0; k < n; k++)
@@ -306,7 +304,7 @@ static void add_circle_arcs(int j, int n, const cap *caps, cap_workspace *s)
         end = s->covered[k].to;
     }
     if (end < 4.0)
-        add_arc(&p, angle_of(end), 2.0 * pi, s);
+        add_arc(&p, angle_of(end), 2.0 * TSR_PI, s);
 }
 
 /* ---- one sphere ---- */
@@ -317,7 +315,7 @@ static void add_circle_arcs(int j, int n, const cap *caps, cap_workspace *s)
 static void close_sums(int n, const cap *caps, const cap_workspace *s,
                        double *fraction, double *vector)
 {
-    double covered = s->angle / (4.0 * pi), most = 0.0;
+    double covered = s->angle / (4.0 * TSR_PI), most = 0.0;
     covered -= floor(covered);
     for (int k = 0; k < n; k++)
         most += 0.5 * (1.0 - caps[k].h);
@@ -327,7 +325,7 @@ static void close_sums(int n, const cap *caps, const cap_workspace *s,
         covered = 0.0;
     *fraction = 1.0 - covered;
     for (int c = 0; c < 3; c++)
-        vector[c] = -s->vector[c] / (4.0 * pi);
+        vector[c] = -s->vector[c] / (4.0 * TSR_PI);
 }
 
 /* The part of the unit sphere that no cap covers. caps [n]: all different, h
@@ -403,19 +401,19 @@ typedef struct {
  * its centre are its corners. */
 static void make_patches(patches *p)
 {
-    const double step = pi / N_BAND;
+    const double step = TSR_PI / N_BAND;
     double reach = 0.0;
     int at = 0;
     for (int b = 0; b < N_BAND; b++) {
         double middle = (b + 0.5) * step;
-        int n = (int)ceil(2.0 * pi * sin(middle) / step);
+        int n = (int)ceil(2.0 * TSR_PI * sin(middle) / step);
         for (int edge = b; edge <= b + 1; edge++) {
             double c = cos(edge * step), s = sin(edge * step);
-            reach = fmax(reach,
-                         acos(c * cos(middle) + s * sin(middle) * cos(pi / n)));
+            reach = fmax(reach, acos(c * cos(middle) +
+                                     s * sin(middle) * cos(TSR_PI / n)));
         }
         for (int k = 0; k < n && at < N_PATCH; k++, at++) {
-            double turn = 2.0 * pi * k / n;
+            double turn = 2.0 * TSR_PI * k / n;
             p->x[at] = (float)(sin(middle) * cos(turn));
             p->y[at] = (float)(sin(middle) * sin(turn));
             p->z[at] = (float)cos(middle);

@@ -5,14 +5,13 @@
 #include "../engine_support.h"
 
 #include "core/parallel.h"
+#include "core/vec3.h"
 #include "molecule/points.h"
 #include "scattering/grid_sum.h"
 #include "scattering/plane_wave.h"
 #include "scattering/profile_method.h"
 
 enum { N_TYPE = 6, BEAD = N_TYPE - 1, N_COMP = 3, N_PAIR = 6 };
-
-#define PI 3.14159265358979323846
 
 typedef enum { BALL, SHELL, ROD, COIL, LATTICE, N_SHAPE } shape;
 static const char *const shape_name[] = {"ball", "shell", "rod", "coil",
@@ -69,7 +68,7 @@ static inline void fill_factors(molecule *m, int n_q, double dq)
             double q2 = k * dq * k * dq, v = 9.0 + 6.0 * t;
             double f[3] = {(6.0 + 2.0 * t) * exp(-(1.0 + 0.3 * t) * 0.6 * q2) +
                                t * exp(-4.0 * q2),
-                           0.334 * v * exp(-q2 * cbrt(v * v) / (4.0 * PI)),
+                           0.334 * v * exp(-q2 * cbrt(v * v) / (4.0 * TSR_PI)),
                            t == BEAD ? 0.9 * exp(-0.9 * q2) : 0.0};
             for (int c = 0; c < N_COMP; c++)
                 m->factor[(c * N_TYPE + t) * n_q + k] =
@@ -81,7 +80,7 @@ static inline void fill_factors(molecule *m, int n_q, double dq)
 static inline void molecule_make(molecule *m, shape kind, int n, double d,
                                  double q_top, uint64_t seed)
 {
-    double dq = PI / (2.0 * fmax(d + 12.0, 60.0));
+    double dq = TSR_PI / (2.0 * fmax(d + 12.0, 60.0));
     int n_q = (int)ceil(q_top / dq) + 1;
     uint64_t state = seed;
     m->xyz = array((size_t)n, sizeof *m->xyz);

@@ -14,8 +14,6 @@
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_randist.h>
 
-#define PI 3.14159265358979323846
-
 typedef struct {
     tsr_prior_table table;
     tsr_topology *t;
@@ -381,7 +379,7 @@ TEST(density_of_turns)
             tsr_torsion_kind kind = at->turn[k].kind;
             d[k] = remainder(tsr_conformation_torsion(f.t, f.other, r, kind) -
                                  tsr_conformation_torsion(f.t, f.c, r, kind),
-                             2.0 * PI);
+                             2.0 * TSR_PI);
         }
         double turns = log_normal(at, f.other, d, 0.3, 1.0) -
                        log_normal(at, f.c, d, 0.3, 1.0);

@@ -3,13 +3,12 @@
 #ifndef TESTS_UNIT_CLOSURE_PROBLEM_H
 #define TESTS_UNIT_CLOSURE_PROBLEM_H
 
+#include "core/vec3.h"
 #include "molecule/topology.h"
 #include "moves/closure.h"
 
 #include <gsl/gsl_randist.h>
 #include <string.h>
-
-#define PI 3.14159265358979323846
 
 /* What a solution places: C_a, N_b, CA_b, C_b, N_c. */
 typedef struct {
@@ -36,8 +35,8 @@ static inline void protein_problem(gsl_rng *rng, const int between[2],
     x[1][0] = TSR_BOND_N_CA;
     x[2][0] = TSR_BOND_N_CA + 0.55, x[2][1] = 1.42;
     for (int i = 3; i < c + 3; i++) {
-        double turn = i % 3 == 1 ? PI + flat(rng, -0.3, 0.3) * spread
-                                 : flat(rng, -PI, PI);
+        double turn = i % 3 == 1 ? TSR_PI + flat(rng, -0.3, 0.3) * spread
+                                 : flat(rng, -TSR_PI, TSR_PI);
         tsr_place_atom(x[i], x[i - 3], x[i - 2], x[i - 1], bond[i % 3],
                        angle[i % 3] + spread * flat(rng, -1.0, 1.0), turn);
     }
@@ -80,7 +79,7 @@ static inline void random_motion(gsl_rng *rng, tsr_motion *m)
     double from[3], to[3];
     for (int d = 0; d < 3; d++)
         from[d] = flat(rng, -5.0, 5.0), to[d] = flat(rng, -5.0, 5.0);
-    tsr_motion_about(m, from, to, flat(rng, -PI, PI));
+    tsr_motion_about(m, from, to, flat(rng, -TSR_PI, TSR_PI));
 }
 
 static inline void place_solution(const tsr_closure *q,
@@ -303,7 +302,7 @@ static inline void scan_between(const tsr_closure *q, double low, double a,
 
 static inline void scan(const tsr_closure *q, int n_point, scan_result *r)
 {
-    double step = 2.0 * PI / n_point;
+    double step = 2.0 * TSR_PI / n_point;
     r->n = r->doubtful = 0;
     for (int branch = 0; branch < 4; branch++) {
         double before = left_over(q, -step, branch, NULL);

@@ -367,11 +367,12 @@ TEST(amplitudes)
     assert_ints(m->n_type, 2, m->n, 2, m->kind[m->type[0]].n_hydrogen, 3);
     tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
     /* C in Angstrom^3, Fraser 1978: 16.44 + 3 * 5.15 */
-    double v = 31.89, rho0 = 0.334, pi = 3.14159265358979;
+    double v = 31.89, rho0 = 0.334;
     assert_near(f[0][0][0], 9.0, 0.01);
     assert_near(f[1][0][0], rho0 * v, 1e-9);
     assert_near(f[1][0][1],
-                rho0 * v * exp(-0.09 * pow(v, 2.0 / 3.0) / (4.0 * pi)), 1e-9);
+                rho0 * v * exp(-0.09 * pow(v, 2.0 / 3.0) / (4.0 * TSR_PI)),
+                1e-9);
     assert_near(f[0][0][1],
                 tsr_atom_form_factor(6, 0.3) + 3 * tsr_atom_form_factor(1, 0.3),
                 1e-9);
@@ -379,7 +380,8 @@ TEST(amplitudes)
     assert_near(f[2][0][0], 10.0 - rho0 * 19.43, 0.01);
     assert_nears(0.0, f[2][1][1], f[2][0][1], m->surface[0], 1.0);
     assert_near(m->radius_ang,
-                0.5 * (cbrt(0.75 * v / pi) + cbrt(0.75 * 9.13 / pi)), 1e-9);
+                0.5 * (cbrt(0.75 * v / TSR_PI) + cbrt(0.75 * 9.13 / TSR_PI)),
+                1e-9);
     assert_near(m->rg_ang, 9.0 * sqrt(15.035 * 15.999) / 31.034, 1e-3);
     tsr_atom_model_free(m);
     /* No element without a volume. */

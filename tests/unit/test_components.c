@@ -10,15 +10,13 @@
 
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 
-static const double pi = 3.14159265358979323846;
-
 TEST(neighbours)
 {
     tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0};
     double xyz[4][3] = {{0, 0, 0}, {3, 0, 0}, {0, 7, 0}, {0, 0, -9.999}};
     double count[4], e[4];
     tsr_exposure_count(&m, 4, (const double(*)[3])xyz, count);
-    double u58 = 0.5 * (1.0 + cos(pi * (sqrt(58.0) - 4.0) / 6.0));
+    double u58 = 0.5 * (1.0 + cos(TSR_PI * (sqrt(58.0) - 4.0) / 6.0));
     assert_near(count[0], 1.5, 1e-6); /* 1 + half-way + nothing */
     assert_nears(1e-12, count[1], (1.0 + u58), count[2], (0.5 + u58));
     assert_true(count[3] > 0.0 && count[3] < 1e-6);
@@ -50,7 +48,7 @@ TEST(exposure_outside)
         square += e[i] * xyz[i][0] * xyz[i][0];
     }
     assert_true(fabs(sum - 4.0) < 1e-12 && e[1] < 0.0);
-    double u = 0.5 * (1.0 + cos(pi / 3.0)); /* of the ends for each other */
+    double u = 0.5 * (1.0 + cos(TSR_PI / 3.0)); /* of the ends for each other */
     assert_true(fabs(e[1] + 2.0 * 0.4 * 2.0 / (1.0 + u)) < 1e-12);
     assert_near(square, 9.0 * (4.0 - e[1]), 1e-12);
     m.displacement = 0.0;
@@ -84,12 +82,12 @@ TEST(exposure_fit)
 /* G turns the Gaussian of a sphere of radius r into that of radius c1 r. */
 TEST(scale)
 {
-    double r = 1.62, v = 4.0 / 3.0 * pi * r * r * r;
+    double r = 1.62, v = 4.0 / 3.0 * TSR_PI * r * r * r;
     for (double c1 = 0.9; c1 < 1.11; c1 += 0.05)
         for (double q = 0.0; q < 1.0; q += 0.2) {
             double w = v * c1 * c1 * c1;
-            double before = v * exp(-q * q * cbrt(v * v) / (4.0 * pi));
-            double after = w * exp(-q * q * cbrt(w * w) / (4.0 * pi));
+            double before = v * exp(-q * q * cbrt(v * v) / (4.0 * TSR_PI));
+            double after = w * exp(-q * q * cbrt(w * w) / (4.0 * TSR_PI));
             double g = tsr_component_scale(c1, r, q);
             assert_near(g * before / after, 1.0, 1e-12);
         }

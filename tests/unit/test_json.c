@@ -3,6 +3,7 @@
 #include <float.h>
 
 #include "core/json.h"
+#include "core/vec3.h"
 #include "tests/test.h"
 
 typedef struct {
@@ -49,14 +50,12 @@ TEST(nesting)
                "  {\"is\": true, \"in\": {}, \"no\": null}]}\n");
 }
 
-static const double pi = 3.141592653589793;
-
 /* Reading gives back the same double, or as many digits as were asked for. */
 TEST(numbers)
 {
     const double value[] = {0.0,     -0.1,        1.0 / 3.0, 6.02214076e23,
                             DBL_MIN, DBL_MAX,     5e-324,    0.1 + 0.2,
-                            1e22,    -123456.789, pi};
+                            1e22,    -123456.789, TSR_PI};
     enum { N = COUNT_OF(value) };
     written w;
     begin(&w);
@@ -71,7 +70,7 @@ TEST(numbers)
     begin(&w);
     w.json.digits = 3;
     tsr_json_array(&w.json, NULL);
-    tsr_json_number(&w.json, NULL, pi);
+    tsr_json_number(&w.json, NULL, TSR_PI);
     tsr_json_number(&w.json, NULL, -(double)INFINITY);
     tsr_json_close(&w.json);
     expect(&w, "[3.14, null]\n");

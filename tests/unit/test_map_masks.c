@@ -1,5 +1,6 @@
 /* The shell correlation of two maps is right, and masks cover what they
  * should. */
+#include "core/vec3.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
@@ -102,8 +103,7 @@ static double nearest(const tsr_map_grid *g, size_t k, int n,
 static double edge_of(double distance, double radius, double edge)
 {
     const double x = (distance - radius) / edge;
-    const double pi = 3.14159265358979324;
-    return x <= 0.0 ? 1.0 : x >= 1.0 ? 0.0 : 0.5 + 0.5 * cos(pi * x);
+    return x <= 0.0 ? 1.0 : x >= 1.0 ? 0.0 : 0.5 + 0.5 * cos(TSR_PI * x);
 }
 
 TEST(around_places)

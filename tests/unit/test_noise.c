@@ -1,4 +1,5 @@
 /* The likelihoods of the noise models equal brute-force integrals. */
+#include "core/vec3.h"
 #include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
@@ -8,7 +9,6 @@
  * beta; log s, log(nu - 1). */
 static double log_point(const problem *p, const double *theta, int k, double r)
 {
-    const double pi = 3.14159265358979324;
     double sd = exp(theta[0]) * p->sigma[k];
     if (p->type == &tsr_noise_student) {
         double nu = 1.0 + exp(theta[1]);
@@ -16,7 +16,7 @@ static double log_point(const problem *p, const double *theta, int k, double r)
     }
     if (p->type == &tsr_noise_relative)
         sd = p->intensity[k] * (p->q[k] + exp(theta[0])) * exp(theta[1]);
-    return -0.5 * r * r / (sd * sd) - log(sd) - 0.5 * log(2.0 * pi);
+    return -0.5 * r * r / (sd * sd) - log(sd) - 0.5 * log(2.0 * TSR_PI);
 }
 
 static double log_density(const problem *p, double c, double b,

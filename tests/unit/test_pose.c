@@ -5,8 +5,6 @@
 #include "tests/model_sample.h"
 #include "tests/test.h"
 
-#define PI 3.14159265358979323846
-
 /* Two tails, two linkers, a part of two residues that is too short for one. */
 static const char sequence[] = "GSTKAAAAAKGSTVKGGAAGKLAAAAAGKS";
 
@@ -120,7 +118,8 @@ TEST(sees_six)
     tsr_pose_measure(moved, &pose, after);
     for (int i = 0; i < 7; i++)
         assert_near(after[i], before[i], 1e-11);
-    assert_true(fabs(remainder(after[7] - before[7] - 0.3, 2.0 * PI)) < 1e-10);
+    assert_true(fabs(remainder(after[7] - before[7] - 0.3, 2.0 * TSR_PI)) <
+                1e-10);
     /* along the line: the distance alone */
     tsr_conformation_copy(f.t, moved, f.c, 0, f.t->n_residue);
     motion = (tsr_motion){.rotation = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};

@@ -1,13 +1,12 @@
 /* Smearing by the resolution of an instrument equals closed forms and direct
  * sums. */
+#include "core/vec3.h"
 #include "scattering/q_grid.h"
 #include "scattering/saxs.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
 
 OWNED(tsr_saxs)
-
-#define PI 3.14159265358979323846
 
 enum { N = 60 };
 
@@ -108,8 +107,8 @@ TEST(slit_length_of_guinier)
     smear(&r, guinier, rg, 180.0, had);
     for (int k = 0; k < 35; k++)
         assert_close(had, k,
-                     exp(-a * q[k] * q[k]) * sqrt(PI) * erf(sqrt(a) * length) /
-                         (2.0 * sqrt(a) * length),
+                     exp(-a * q[k] * q[k]) * sqrt(TSR_PI) *
+                         erf(sqrt(a) * length) / (2.0 * sqrt(a) * length),
                      1e-4);
 }
 
@@ -122,7 +121,7 @@ TEST(slit_width_of_guinier)
     smear(&r, guinier, rg, 180.0, had);
     for (int k = 0; k < 35; k++)
         assert_close(had, k,
-                     sqrt(PI) / (4.0 * width * s) *
+                     sqrt(TSR_PI) / (4.0 * width * s) *
                          (erf(s * (q[k] + width)) - erf(s * (q[k] - width))),
                      1e-4);
 }

@@ -6,7 +6,6 @@
 #include "tests/model_sample.h"
 #include "tests/test.h"
 
-#define PI 3.14159265358979323846
 static const char sequence[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE";
 
 typedef struct {
@@ -27,7 +26,7 @@ static void shuffle(const fixture *f, gsl_rng *rng, int n)
         tsr_conformation_turn(f->t, f->c,
                               &f->t->torsion[gsl_rng_uniform_int(
                                   rng, (unsigned long)f->t->n_torsion)],
-                              2.0 * PI * gsl_rng_uniform(rng));
+                              2.0 * TSR_PI * gsl_rng_uniform(rng));
 }
 
 TEST(ideal_geometry)
@@ -43,7 +42,7 @@ TEST(ideal_geometry)
         if (i == 0)
             continue;
         assert_near(g[i].c_n, TSR_BOND_C_N, 1e-12);
-        assert_near(fabs(g[i].omega), PI, 1e-9);
+        assert_near(fabs(g[i].omega), TSR_PI, 1e-9);
         double ca = tsr_vec3_distance(f.c->backbone[i - 1][TSR_CA],
                                       f.c->backbone[i][TSR_CA]);
         assert_near(ca, 3.80, 0.03); /* trans peptide */
@@ -85,7 +84,7 @@ TEST(measure_and_build)
 
 static double wrap(double angle)
 {
-    return remainder(angle, 2.0 * PI);
+    return remainder(angle, 2.0 * TSR_PI);
 }
 
 /* A turn changes its torsion by the angle and no other, and only the shorter

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double pi = 3.14159265358979323846;
-
 /* ---- atoms ---- */
 
 /* Fraser, MacRae & Suzuki 1978, J. Appl. Cryst. 11, 693, table 1. */
@@ -46,7 +44,7 @@ double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang)
     /* An atom with its hydrogens displaces one volume, as the atomic groups of
      * Svergun et al. 1995 (J. Appl. Cryst. 28, 768) do. */
     double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
-    double g = v * exp(-q_inv_ang * q_inv_ang * cbrt(v * v) / (4.0 * pi));
+    double g = v * exp(-q_inv_ang * q_inv_ang * cbrt(v * v) / (4.0 * TSR_PI));
     return TSR_WATER_DENSITY * g;
 }
 
@@ -61,7 +59,7 @@ double tsr_atom_contrast_amplitude(int z, int n_hydrogen, double q_inv_ang)
 double tsr_atom_radius(int z, int n_hydrogen)
 {
     double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
-    return cbrt(0.75 * v / pi);
+    return cbrt(0.75 * v / TSR_PI);
 }
 
 double tsr_component_water(double q_inv_ang)
