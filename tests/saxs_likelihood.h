@@ -8,6 +8,21 @@
 
 enum { SAXS_MAX_SET = 8 };
 
+/* Form factors of about the right size: F falls like a Gaussian. */
+static inline tsr_form_factor_table *sample_form_factors(void)
+{
+    tsr_form_factor_table *f =
+        tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, 0.01);
+    assert_non_null(f);
+    for (int t = 0; t < f->n_type; t++)
+        for (int k = 0; k < 101; k++) {
+            double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
+            f->amplitude[t * 101 + k] = a;
+            f->excess[t * 101 + k] = a * a * 0.3 * q * q;
+        }
+    return f;
+}
+
 /* A noise model with its usual options. */
 static inline tsr_noise_options noise_of(const char *model)
 {

@@ -40,20 +40,6 @@ typedef struct {
     const void *options[TSR_N_MOVE];
 } fixture;
 
-static tsr_form_factor_table *make_factors(void)
-{
-    tsr_form_factor_table *f =
-        tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, 0.01);
-    assert_non_null(f);
-    for (int t = 0; t < f->n_type; t++)
-        for (int k = 0; k < 101; k++) {
-            double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
-            f->amplitude[t * 101 + k] = a;
-            f->excess[t * 101 + k] = a * a * 0.3 * q * q;
-        }
-    return f;
-}
-
 static void open_fixture(fixture *f, const char *noise)
 {
     const tsr_prior_options prior = {
@@ -68,7 +54,7 @@ static void open_fixture(fixture *f, const char *noise)
     MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &prior, 0.0);
     f->sampler = (prior_sampler){
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->extended};
-    f->factors = own_tsr_form_factor(make_factors());
+    f->factors = own_tsr_form_factor(sample_form_factors());
     for (int k = 0; k < N_POINT; k++)
         f->q[k] = 0.02 + 0.48 * k / (N_POINT - 1);
     f->saxs = (tsr_saxs){

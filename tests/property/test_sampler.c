@@ -40,21 +40,6 @@ typedef struct {
     tsr_device *device[MAX_SHARE];
 } fixture;
 
-/* Form factors of about the right size: F falls like a Gaussian. */
-static tsr_form_factor_table *make_factors(void)
-{
-    tsr_form_factor_table *f =
-        tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, 0.01);
-    assert_non_null(f);
-    for (int t = 0; t < f->n_type; t++)
-        for (int k = 0; k < 101; k++) {
-            double q = 0.01 * k, a = (6.0 + t) * exp(-2.0 * q * q);
-            f->amplitude[t * 101 + k] = a;
-            f->excess[t * 101 + k] = a * a * 0.3 * q * q;
-        }
-    return f;
-}
-
 /* Data: the curve of the extended chain after some turns, with errors. */
 static void open_fixture(fixture *f, const char *sequence, double error,
                          const char *scale)
@@ -64,7 +49,7 @@ static void open_fixture(fixture *f, const char *sequence, double error,
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
     MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &prior, 0.0);
-    f->factors = own_tsr_form_factor(make_factors());
+    f->factors = own_tsr_form_factor(sample_form_factors());
     gsl_rng *rng = rng_new(77, 0);
     for (int k = 0; k < f->t->n_torsion; k++)
         tsr_conformation_turn(f->t, f->c, &f->t->torsion[k],
