@@ -7,12 +7,12 @@
 #include "core/json.h"
 #include "core/pool.h"
 #include "core/text.h"
+#include "core/vec3.h"
 #include "files/file.h"
 #include "likelihood/term.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <gsl/gsl_math.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -704,7 +704,8 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
              ca);
     for (int i = 0; i < j->shown->n_atom; i++)
         if (j->shown->atom[i].at >= 0)
-            j->b[i] = 8.0 * M_PI * M_PI / 3.0 * j->square[j->shown->atom[i].at];
+            j->b[i] =
+                8.0 * TSR_PI * TSR_PI / 3.0 * j->square[j->shown->atom[i].at];
     tsr_model_begin(&spec, remark, out);
     for (int i = 0; i < j->n; i++) {
         const double(*xyz)[3] = (const double(*)[3])j->model_xyz;

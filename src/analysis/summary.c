@@ -8,10 +8,10 @@
 #include "core/json.h"
 #include "core/parallel.h"
 #include "core/text.h"
+#include "core/vec3.h"
 
 #include <errno.h>
 #include <float.h>
-#include <gsl/gsl_math.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -24,9 +24,9 @@ double tsr_circular_turn(const char *unit)
     static const struct {
         const char *name;
         double turn;
-    } known[] = {{"rad", 2.0 * M_PI},     {"radian", 2.0 * M_PI},
-                 {"radians", 2.0 * M_PI}, {"deg", 360.0},
-                 {"degree", 360.0},       {"degrees", 360.0}};
+    } known[] = {{"rad", 2.0 * TSR_PI},     {"radian", 2.0 * TSR_PI},
+                 {"radians", 2.0 * TSR_PI}, {"deg", 360.0},
+                 {"degree", 360.0},         {"degrees", 360.0}};
     for (size_t i = 0; unit != NULL && i < sizeof known / sizeof *known; i++)
         if (strcmp(unit, known[i].name) == 0)
             return known[i].turn;
@@ -44,7 +44,7 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
                              double *value, tsr_convergence *out, tsr_err *err)
 {
     const size_t n = (size_t)n_chain * (size_t)n_draw;
-    const double to_rad = 2.0 * M_PI / turn;
+    const double to_rad = 2.0 * TSR_PI / turn;
     double sum_sin = 0.0, sum_cos = 0.0, low = HUGE_VAL, high = -HUGE_VAL;
 
     for (size_t i = 0; i < n; i++) {

@@ -4,6 +4,7 @@
 #include "answer/comparison.h"
 
 #include "core/text.h"
+#include "core/vec3.h"
 #include "files/checksum.h"
 
 #include <gsl/gsl_math.h>
@@ -232,7 +233,7 @@ void tsr_comparison_judge(tsr_comparison *comparison)
             c->run[i].is_excluded |= d.says == TSR_ODDS_FOR;
             if (d.says != TSR_ODDS_UNKNOWN)
                 sum += exp(d.log_odds /
-                           sqrt(1.0 + M_PI / 8.0 * d.error * d.error));
+                           sqrt(1.0 + TSR_PI / 8.0 * d.error * d.error));
         }
         share[i] = 1.0 / sum;
     }

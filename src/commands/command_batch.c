@@ -441,7 +441,7 @@ static int is_stopped(int code)
            code == 128 + SIGHUP || code == 128 + SIGQUIT;
 }
 
-static tsr_status look(row *r, tsr_err *err)
+static tsr_status read_state(row *r, tsr_err *err)
 {
     tsr_lock_holder holder = {0};
     char *log = NULL;
@@ -579,7 +579,7 @@ static tsr_status update(work *w, tsr_err *err)
 {
     tsr_file_writer to = {.out = NULL};
     for (int i = 0; i < w->n; i++)
-        TSR_TRY(look(&w->row[i], err));
+        TSR_TRY(read_state(&w->row[i], err));
     w->written = tsr_clock_s();
     for (int i = 0; i < 2 && w->o->only == NULL; i++) {
         TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->output, files[i].name).text,
@@ -636,7 +636,7 @@ static tsr_status finish(work *w, row *r, int status, tsr_err *err)
         fclose(log) != 0)
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", r->log,
                         strerror(errno));
-    TSR_TRY(look(r, err));
+    TSR_TRY(read_state(r, err));
     tsr_log_write(w->log, r->state == FAILED ? TSR_LOG_WARNING : TSR_LOG_INFO,
                   "%s: %s, %s s%s%s", r->value[NAME], r->value[STATE],
                   r->value[SECONDS], r->value[MESSAGE][0] != '\0' ? ": " : "",
@@ -661,7 +661,7 @@ static tsr_status start_next(work *w, int at, tsr_err *err)
     const tsr_strings *device = &w->o->device;
     for (; w->job[at] == NULL && w->next < w->n; w->next++) {
         row *r = &w->row[w->next];
-        TSR_TRY(look(r, err));
+        TSR_TRY(read_state(r, err));
         if (!is_due(r))
             continue;
         if (device->n > 0)
@@ -750,7 +750,7 @@ static tsr_status check_rows(work *w, tsr_err *err)
         TSR_TRY(set_words(w, r, err));
         if (r->bad == NULL)
             TSR_TRY(check_row(w, r, err));
-        TSR_TRY(look(r, err));
+        TSR_TRY(read_state(r, err));
         r->at_start = r->state;
         n_bad += r->bad != NULL;
         if (r->bad != NULL)

@@ -1,8 +1,8 @@
 /* Evaluates and samples mixtures. Moves need densities in every step, so that
  * all terms independent of the coordinates are computed in advance. */
 #include "molecule/prior_density.h"
+#include "core/vec3.h"
 
-#include <gsl/gsl_math.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_bessel.h>
 #include <math.h>
@@ -77,7 +77,7 @@ double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
         moment[2] = lambda != 0.0 ? 2.0 * v / (lambda * s) : 0.0;
     }
     /* one = 1 + R_1 + R_1 R_2 + ...; I_0 + 2 (I_1 + ...) = I_0 (2 one - 1) */
-    return log(4.0 * M_PI * M_PI * s) - log(2.0 * one1 - 1.0) -
+    return log(4.0 * TSR_PI * TSR_PI * s) - log(2.0 * one1 - 1.0) -
            log(2.0 * one2 - 1.0);
 }
 
@@ -106,11 +106,12 @@ double tsr_von_mises_log_i0(double x)
 
 double tsr_von_mises_wrap(double angle_rad)
 {
-    double x = angle_rad - 2.0 * M_PI * floor((angle_rad + M_PI) / (2 * M_PI));
+    double x =
+        angle_rad - 2.0 * TSR_PI * floor((angle_rad + TSR_PI) / (2 * TSR_PI));
     /* rounding may leave the angle outside */
-    if (x >= M_PI)
-        x -= 2.0 * M_PI;
-    return x < -M_PI ? -M_PI : x;
+    if (x >= TSR_PI)
+        x -= 2.0 * TSR_PI;
+    return x < -TSR_PI ? -TSR_PI : x;
 }
 
 /* Rejection sampling from a wrapped Cauchy distribution (Best & Fisher 1979).
@@ -120,7 +121,7 @@ double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
     if (kappa < 0.5) {
         double x;
         do
-            x = M_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
+            x = TSR_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
         while (log(gsl_rng_uniform_pos(rng)) > kappa * (cos(x) - 1.0));
         return x;
     }
@@ -128,7 +129,7 @@ double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
     double rho = (tau - sqrt(2.0 * tau)) / (2.0 * kappa);
     double r = (1.0 + rho * rho) / (2.0 * rho);
     for (;;) {
-        double z = cos(M_PI * gsl_rng_uniform(rng));
+        double z = cos(TSR_PI * gsl_rng_uniform(rng));
         double f = (1.0 + r * z) / (r + z);
         double c = kappa * (r - f);
         double u = gsl_rng_uniform_pos(rng);
@@ -257,8 +258,8 @@ static double log_marginal(const tsr_torsion_density *density, int is_phi,
         double sine = p->lambda * sin(x), half = sin(0.5 * x);
         double a = hypot(other, sine);
         double over = a > 0.0 ? sine * sine / (a + other) : 0.0;
-        e[i] = density->log_scale[i] + log(2.0 * M_PI) - 2.0 * k * half * half +
-               over + tsr_von_mises_log_i0(a);
+        e[i] = density->log_scale[i] + log(2.0 * TSR_PI) -
+               2.0 * k * half * half + over + tsr_von_mises_log_i0(a);
         largest = fmax(largest, e[i]);
     }
     return log_sum(density->n, e, largest);
@@ -286,14 +287,14 @@ void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
 void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
                                uint32_t *cumulative)
 {
-    const double anywhere = 0.05, width_rad = 2.0 * M_PI / side;
+    const double anywhere = 0.05, width_rad = 2.0 * TSR_PI / side;
     const int n = side * side;
     double sum = 0.0, seen = 0.0;
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < n; k++) {
             const int row = k / side, column = k % side;
-            const double phi = (row + 0.5) * width_rad - M_PI;
-            const double psi = (column + 0.5) * width_rad - M_PI;
+            const double phi = (row + 0.5) * width_rad - TSR_PI;
+            const double psi = (column + 0.5) * width_rad - TSR_PI;
             const double own = exp(tsr_torsion_density_log(density, phi, psi));
             if (pass == 0) {
                 sum += own;
@@ -338,7 +339,7 @@ static void prepare_gaussian(gaussian *g, const tsr_side_gaussian *from)
     w[1] = -l[1] * w[0] * w[2];
     w[4] = -l[4] * w[2] * w[5];
     w[3] = -(l[3] * w[0] + l[4] * w[1]) * w[5];
-    g->log_scale = log(from->weight) - 1.5 * log(2.0 * M_PI) -
+    g->log_scale = log(from->weight) - 1.5 * log(2.0 * TSR_PI) -
                    log(l[0] * l[2]) - log(l[5]);
 }
 

@@ -4,9 +4,9 @@
  * because the table may be a user's own. */
 #include "molecule/prior_table.h"
 
+#include "core/vec3.h"
 #include "molecule/table_file.h"
 
-#include <gsl/gsl_math.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ tsr_rama_class tsr_rama_class_of(tsr_amino amino, int next_is_pro,
     if (amino == TSR_GLY)
         return TSR_RAMA_GLY;
     if (amino == TSR_PRO) /* a comparison with NaN is false */
-        return fabs(remainder(omega_rad, 2.0 * M_PI)) < M_PI_2
+        return fabs(remainder(omega_rad, 2.0 * TSR_PI)) < 0.5 * TSR_PI
                    ? TSR_RAMA_CIS_PRO
                    : TSR_RAMA_TRANS_PRO;
     if (next_is_pro)

@@ -9,7 +9,6 @@
 #include "molecule/prior_density.h"
 #include "train/train.h"
 
-#include <gsl/gsl_math.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -737,8 +736,8 @@ static prepared prepare(const side_fit *fit, const tsr_side_gaussian *g)
     double xz = c[0][1] * c[1][2] - c[0][2] * c[1][1];
     double yz = c[0][1] * c[0][2] - c[0][0] * c[1][2];
     double det = c[0][0] * xx + c[0][1] * xy + c[0][2] * xz;
-    prepared out = {.log_scale =
-                        log(g->weight) - 1.5 * log(2.0 * M_PI) - 0.5 * log(det),
+    prepared out = {.log_scale = log(g->weight) - 1.5 * log(2.0 * TSR_PI) -
+                                 0.5 * log(det),
                     .p = {0.5 * xx / det, 0.5 * yy / det, 0.5 * zz / det,
                           xy / det, xz / det, yz / det}};
     tsr_vec3_sub(out.mean, g->mean, fit->mean);

@@ -7,7 +7,6 @@
 #include "molecule/prior_table.h"
 #include "train/train.h"
 
-#include <gsl/gsl_math.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -15,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double longest_bond = 2.0;     /* longest C-N bond, Angstrom */
-static const double most_twist = M_PI / 6;  /* from planar, of a peptide bond */
+static const double longest_bond = 2.0; /* longest C-N bond, Angstrom */
+static const double most_twist =
+    TSR_PI / 6;                             /* from planar, of a peptide bond */
 static const double least_angle = 1.658063; /* N-CA-C: 95 degrees */
 static const double most_angle = 2.216568;  /* 127 */
 static const double farthest = 4.0, mad_to_sd = 1.4826;
@@ -99,7 +99,7 @@ static double omega_of(const residue_entry *a, const residue_entry *b)
 static int is_twisted(double omega_rad)
 {
     double w = fabs(omega_rad);
-    return fmin(w, M_PI - w) > most_twist;
+    return fmin(w, TSR_PI - w) > most_twist;
 }
 
 static int is_mirrored(const tsr_residue_atoms *atoms)
@@ -474,7 +474,7 @@ static void describe_tasks(tsr_words *out, const tsr_prior_sample *sample,
         "out, parts, log density;\nwith %d parts (torsions) or %d "
         "(side chains); uniform torsions have %.4f\n",
         sample->n_mirrored, sample->n_strained, tsr_mixture_torsion.least,
-        tsr_mixture_side.least, -log(4.0 * M_PI * M_PI));
+        tsr_mixture_side.least, -log(4.0 * TSR_PI * TSR_PI));
     for (int i = 0; i < n_task; i++)
         tsr_words_add(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
                       task[i].n_held_out, task[i].n_part,
