@@ -4,8 +4,9 @@
  * A step makes one of the following proposals: to turn one torsion; to turn two
  * neighbouring torsions against each other; to draw both torsions of a residue
  * from their density; to turn a linker as a whole (surrogate_turns.cl); to
- * change c2. The proposed points are written to a second array. Pairs of beads
- * are then counted by distance, and curve and likelihood follow from the counts
+ * change c2. The proposed points are written to a second array. Torsions and c2
+ * decide first, since half of the steps fail by them. Otherwise pairs of beads
+ * are counted by distance, and curve and likelihood follow from the counts
  * (surrogate_curve.cl). Only pairs whose distance changed are subtracted and
  * added again; if these are more than half of all pairs, all are counted anew.
  * Counts are integers, so that the result depends neither on the order of
@@ -329,7 +330,23 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                     ? component_at(term + (of * PARTS + m) * 12, phi, psi)
                     : 0.0f;
         }
-        for (int b = lid; b < N_BEAD; b += LANES) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = lid; k < n_slot; k += LANES)
+            next_log[k] = log_of_parts(component + k * PARTS);
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        /* First stage of acceptance, without pairs of beads: torsions, c2 and
+         * the log ratio of the proposal. A uniform number below the first
+         * probability and below the product of both passes both stages. */
+        for (int k = 0; k < n_slot; k++)
+            change += next_log[k] - slot_log[slot_first + k];
+        const float log_uniform = log(unit(s.w));
+        const float log_first = change > 0.0f ? 0.0f : change; /* or NaN */
+        int is_tried = is_closed && log_uniform < log_first;
+        if (is_c2)
+            is_tried &= c2_next >= job[4] && c2_next <= job[5];
+        is_tried |= is_evaluation;
+        for (int b = lid; is_tried && b < N_BEAD; b += LANES) {
             const int2 span = point_range[b];
             const int is_far = span.x >= far_first && span.y <= far_end;
             const int stays = !is_evaluation && (span.y <= first ||
@@ -352,8 +369,6 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = lid; k < n_slot; k += LANES)
-            next_log[k] = log_of_parts(component + k * PARTS);
 
         /* Pairs of beads: their contribution to the counts, and the list of
          * pairs close enough for overlaps. The loop goes over all pairs, or
@@ -367,17 +382,18 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                           limit, neighbour, &n_listed_pair, 0,
                           0,     0};
 #if LANES == 1
-        if (is_evaluation || c2_next != c2)
+        if (is_evaluation || (is_tried && c2_next != c2))
             write_form_factors(&vectors, job, c2_next);
-        if (!is_all) /* at step 0 there are none */
-            write_centres(&vectors, 0, centre);
-        write_centres(&vectors, 1, next_centre);
-        for (int b = 0; b < N_BEAD; b++)
-            INT_OF(vectors.role, b) = role[b];
-        if (is_closed)
+        if (is_tried) {
+            if (!is_all) /* at step 0 there are none */
+                write_centres(&vectors, 0, centre);
+            write_centres(&vectors, 1, next_centre);
+            for (int b = 0; b < N_BEAD; b++)
+                INT_OF(vectors.role, b) = role[b];
             sum_pairs(&vectors, is_c2 ? 0 : &found, is_all ? -1 : n_fixed,
                       n_far, n_loose, order, loose, dq, cutoff, sums[at],
                       sums[to]);
+        }
 #else
         int largest = 0;
         if (is_evaluation || c2_next != c2)
@@ -387,7 +403,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                 count[k] = 0;
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        for (int k = lid; is_closed && is_all && k < N_PAIR; k += LANES) {
+        for (int k = lid; is_tried && is_all && k < N_PAIR; k += LANES) {
             const int a = pair[k].x, b = pair[k].y;
             const float4 by = pair_products(amount_at_c2[a], amount_at_c2[b],
                                             unit_0, unit_1, unit_2);
@@ -401,7 +417,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                 add_overlap(&found, a, b, x.w == 0.0f && y.w == 0.0f, r2, 1);
         }
         const float per_still = n_fixed > 0 ? 1.0f / (float)n_fixed : 0.0f;
-        for (int k = lid; is_closed && !is_all && k < n_two + n_one;
+        for (int k = lid; is_tried && !is_all && k < n_two + n_one;
              k += LANES) {
             int c, d;
             if (k < n_two) {
@@ -494,14 +510,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         start_forbidden |= i == 0 && forbidden;
-        int is_possible = is_closed && !(forbidden || start_forbidden);
-        if (is_c2)
-            is_possible &= c2_next >= job[4] && c2_next <= job[5];
-        is_possible |= is_evaluation;
+        const int is_possible =
+            is_evaluation || (is_tried && !(forbidden || start_forbidden));
         const int energy_next = energy + (is_anew ? 0 : energy_now);
-        change += (float)(energy_now - energy_next) / UNIT_PER_NAT;
-        for (int k = 0; k < n_slot; k++)
-            change += next_log[k] - slot_log[slot_first + k];
+        const float log_overlaps =
+            (float)(energy_now - energy_next) / UNIT_PER_NAT;
         if (is_possible) {
 #if LANES > 1
             const int n_knot = last_knot;
@@ -565,9 +578,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             log_lik_next = log_lik_of_all;
         }
 
-        const float log_accept = change + beta * (log_lik_next - log_lik);
+        const float log_second =
+            log_overlaps + beta * (log_lik_next - log_lik);
         const int accept =
-            is_evaluation || (is_possible && log(unit(s.w)) < log_accept);
+            is_evaluation ||
+            (is_possible && log_uniform < log_first + log_second);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int p = first + lid; p < end; p += LANES) {
             if (accept)
@@ -591,7 +606,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         if (!accept && c2_next != c2)
             set_amounts(amount_at_c2, job, c2, lid);
 #else
-        if (!accept && c2_next != c2)
+        if (!accept && is_tried && c2_next != c2)
             write_form_factors(&vectors, job, c2);
 #endif
         for (int k = lid; accept && k < n_slot; k += LANES) {
@@ -609,8 +624,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                     result[AT_TURNS + which[k]] += turned[k];
         }
         if (learns) {
-            const int is_learnt = is_possible && log_accept == log_accept;
-            const float p = is_learnt ? exp(fmin(log_accept, 0.0f)) : 0.0f;
+            const int is_learnt = is_possible && log_second == log_second;
+            const float p = is_learnt ? exp(fmin(log_second, 0.0f)) : 0.0f;
             learn_factor(result + AT_LEARN + l * N_FACTOR, &work,
                          n_turn < MIN_CLOSED ? n_turn : 6, p, lid);
         }

@@ -51,14 +51,15 @@ static tsr_status draw_group(const tsr_target *run, int group,
 }
 
 /* Number of groups of chains, for convergence tests between groups: eight, or
- * else four to seven, of equal size and with four or more chains each. If no
- * number fits, each chain is its own group. */
+ * else four to seven, of equal size and with four or more chains each, or else
+ * with two or three. If no number fits, each chain is its own group. */
 static int choose_n_group(int n_chain)
 {
     static const int wanted[] = {8, 4, 7, 6, 5};
-    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
-        if (n_chain >= 4 * wanted[k] && n_chain % wanted[k] == 0)
-            return wanted[k];
+    for (int each = 4; each > 1; each -= 2)
+        for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+            if (n_chain >= each * wanted[k] && n_chain % wanted[k] == 0)
+                return wanted[k];
     return n_chain;
 }
 

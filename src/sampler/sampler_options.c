@@ -13,7 +13,7 @@ const char tsr_sampler_until[] = "rhat<1.01,ess>400";
  * (posterior/setup.c). */
 enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
 
-/* Values of auto: chains and temperatures on a CPU, temperatures on a GPU,
+/* Values of auto: fewest chains, temperatures on a CPU, temperatures on a GPU,
  * systems that each half of a thread submits at a time, and replicas with walks
  * by a surrogate. */
 enum {
@@ -32,8 +32,8 @@ static const char *const auto_words[] = {"auto", NULL};
 const tsr_field tsr_sampler_fields[] = {
     TSR_FIELD(NUMBER_OR_WORD, "chains", tsr_sampler_options, chains,
               .initial = "auto", .min = 1, .max = 100000, .words = auto_words,
-              .doc = "number of independent chains; auto: 4, on a GPU as many "
-                     "as keep every launch busy"),
+              .doc = "number of independent chains; auto: 4, or one for each "
+                     "thread; on a GPU as many as keep every launch busy"),
     TSR_FIELD(INT, "warmup", tsr_sampler_options, warmup,
               .unit = "steps per chain", .initial = "5000", .min = 0,
               .max = 1e12,
@@ -162,7 +162,7 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
     double most = p->min_beta > 0.0 ? 0.5 / p->min_beta : HUGE_VAL;
     set_if_auto(&options->t_max,
                 fmin(reaches_prior ? t_max_many : t_max_few, most));
-    double n = FEW_CHAINS;
+    double n = fmax(FEW_CHAINS, p->n_thread);
     if (p->is_gpu && p->has_data) {
         int half = (SYSTEMS_PER_HALF + n_system - 1) / n_system;
         n = 2.0 * half * p->n_thread;

@@ -1113,11 +1113,11 @@ static void set_expected(progress *p, tsr_session *s, double factor)
 
 /* ---- blocks of draws ---- */
 
-/* Number of draws at the next check of --until: a quarter more than at the last
- * check. */
-static long next_check_after(long last)
+/* Number of draws at the next check of --until: as many as the last check
+ * expects to suffice (factor), but 5 to 25 % more than there were. */
+static long next_check_after(long last, double factor)
 {
-    return last + last / 4 + 1;
+    return 1 + (long)((double)last * fmin(fmax(factor, 1.05), 1.25));
 }
 
 /* Checks --until when a check is due. If the chains have not converged, the
@@ -1131,10 +1131,10 @@ static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
     if (!tsr_until_is_set(&s->until) ||
         (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
-    s->progress.next_check = next_check_after(done);
     tsr_status status = tsr_until_check(&s->until, s->trace.text, &factor,
                                         worst, at_worst, err);
     if (status == TSR_OK) {
+        s->progress.next_check = next_check_after(done, factor);
         s->now.rhat = at_worst[0];
         s->now.ess = at_worst[1];
         s->now.converged = fmin(1.0, 1.0 / factor);
@@ -1295,7 +1295,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
                                tsr_sampler_draws(&s->config->sampler);
     while (s->progress.next_check <=
            s->progress.draws) /* --until was added on resume */
-        s->progress.next_check = next_check_after(s->progress.next_check);
+        s->progress.next_check =
+            next_check_after(s->progress.next_check, HUGE_VAL);
     while (*done < total && status == TSR_OK && !is_stopped(s) &&
            (warm || (!s->progress.is_converged && !has_ended(s)))) {
         long n = total - *done < block ? total - *done : block;

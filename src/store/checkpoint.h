@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TSR_CHECKPOINT_FORMAT = 8 };
+enum { TSR_CHECKPOINT_FORMAT = 9 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 

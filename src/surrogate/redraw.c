@@ -1354,6 +1354,8 @@ static tsr_status run_job(redraw_workspace *s, int i, tsr_err *err)
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     const uint32_t *key = s->base.call.key[i];
+    const int n_count = tsr_surrogate_n_count(p);
+    int32_t(*count)[2] = s->base.call.count + (ptrdiff_t)i * n_count;
     float *result = s->base.call.result + (size_t)i * size;
     read_job(s, i);
     memset(result, 0, size * sizeof *result);
@@ -1362,8 +1364,16 @@ static tsr_status run_job(redraw_workspace *s, int i, tsr_err *err)
     result[2] = s->job[s->base.layout.head + 1];
     s->rng = tsr_rng_new((uint64_t)key[0] << 32 | key[1], 0);
     TSR_TRY(tsr_allocated(s->rng, err));
-    choose_part(s, choose_stretch(s));
-    redraw(s, result);
+    const stretch *chosen = choose_stretch(s);
+    const ptrdiff_t number = chosen - s->stretch;
+    const int is_tried =
+        gsl_rng_uniform(s->rng) < (double)s->job[s->base.layout.width + number];
+    memset(count, 0, (size_t)n_count * sizeof *count);
+    count[number][0] = is_tried;
+    if (is_tried) {
+        choose_part(s, chosen);
+        redraw(s, result);
+    }
     gsl_rng_free(s->rng);
     return TSR_OK;
 }

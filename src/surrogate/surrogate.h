@@ -115,7 +115,9 @@ typedef struct {
                        amounts equal to 1 */
     int angle;      /* [n_slot][2] phi, psi, rad */
     int width;  /* [n_torsion + 1 + n_linker] step widths: of torsions, rad; of
-                   c2; of torsions of closed linkers, rad */
+                   c2; of torsions of closed linkers, rad. Jobs of redraws have
+                   instead, for each stretch, the probability that a redraw of
+                   it is tried */
     int factor; /* [n_linker][FACTOR] lower factor of the covariance of the
                    moving part's steps (a rotation vector, rad, and a shift in
                    units of 10 Angstrom), or, with at most FREE torsions, of the
@@ -246,7 +248,8 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
  * A redraw uses the job of a walk, except step widths and factors. In its
  * result log g is 0 at the start and the change of log g at the end. The
  * profiles are those without numerator and denominator, or NaN if no redraw was
- * possible. */
+ * tried or possible. The first count of a stretch is 1 if its redraw was
+ * tried. */
 
 /* Number of stretches (linkers and tails) that can be redrawn. Redraws need at
  * least one. */
@@ -278,8 +281,10 @@ typedef struct {
     long n_redrawn;    /* redraws from which ratio was learnt */
     long *n_seen;      /* [n_width] walks from which each width was learnt */
     double *log_width; /* [n_width] of torsions, of c2, of closed linkers */
-    int *size;         /* [n_linker] rows of each factor */
-    long *n_step;      /* [n_linker] walks from which each factor was learnt */
+    double *redrawn; /* [n_width] share of the redraws of each stretch that were
+                        accepted */
+    int *size;       /* [n_linker] rows of each factor */
+    long *n_step;    /* [n_linker] walks from which each factor was learnt */
     double (*factor)[TSR_SURROGATE_FACTOR]; /* [n_linker] lower factor of the
                                                covariance of a linker's steps */
     double *ratio; /* [n_ratio] the engine's curve divided by that of beads,

@@ -46,7 +46,7 @@ static const tsr_field surrogate_fields[] = {
     TSR_FIELD(CHOICE, "devices", tsr_surrogate_options, on, .initial = "auto",
               .words = on_words,
               .doc = "devices that run walks; auto: GPUs, and processors where "
-                     "the molecule has at least 450 bodies"),
+                     "the molecule has at least 300 bodies"),
     TSR_FIELD(NUMBER_OR_WORD, "steps", tsr_surrogate_options, steps,
               .initial = "auto", .min = 1, .max = 1e6, .words = auto_words,
               .doc = "largest number of steps of a walk; reduced where too few "
@@ -78,6 +78,7 @@ static int extend_state(tsr_pool *pool, void *state, const void *launcher)
     tsr_pool_array(pool, s->factor, (size_t)n_linker + 1);
     tsr_pool_array(pool, s->n_seen, (size_t)n_width);
     tsr_pool_array(pool, s->log_width, (size_t)n_width);
+    tsr_pool_array(pool, s->redrawn, (size_t)n_width);
     tsr_pool_array(pool, s->ratio, (size_t)spec->n_q);
     if (pool->failed)
         return 0;
@@ -91,8 +92,10 @@ static int extend_state(tsr_pool *pool, void *state, const void *launcher)
         for (int i = 0; i < s->size[l]; i++)
             s->factor[l][i * (i + 1) / 2 + i] = step;
     }
-    for (int i = 0; i < n_width; i++)
+    for (int i = 0; i < n_width; i++) {
         s->log_width[i] = log(turn_rad);
+        s->redrawn[i] = 1.0;
+    }
     return 1;
 }
 
@@ -180,7 +183,7 @@ static void archive_nothing(tsr_archive *archive)
     for (int i = 0; i < 2 + size[0] + size[2] && !archive->failed; i++)
         tsr_archive_long(archive, &integer, 1);
     for (int i = 0;
-         i < 1 + size[0] + size[1] + size[2] * TSR_SURROGATE_FACTOR &&
+         i < 1 + 2 * size[0] + size[1] + size[2] * TSR_SURROGATE_FACTOR &&
          !archive->failed;
          i++)
         tsr_archive_real(archive, &real, 1);
@@ -208,6 +211,7 @@ static void surrogate_archive(void *state, tsr_archive *archive)
     tsr_archive_long(archive, s->n_seen, (size_t)s->n_width);
     tsr_archive_long(archive, s->n_step, (size_t)s->n_linker);
     tsr_archive_real(archive, s->log_width, (size_t)s->n_width);
+    tsr_archive_real(archive, s->redrawn, (size_t)s->n_width);
     tsr_archive_real(archive, s->ratio, (size_t)s->n_ratio);
     if (s->n_linker > 0)
         tsr_archive_real(archive, s->factor[0],
@@ -343,10 +347,10 @@ static void surrogate_learn(const void *workspace, int job, void *state,
     learn_ratio(workspace, job, learnt, context, accepted, n);
 }
 
-/* A walk on a processor takes as long as twenty to forty ordinary steps. In a
- * small molecule it gains no more than these steps. In larger molecules walks
- * are worthwhile at a third of the frequency used on a GPU. */
-enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
+/* A walk on a processor takes as long as fifteen ordinary steps, so that walks
+ * are worthwhile at a third of the frequency used on a GPU. Small molecules
+ * converge as fast without. */
+enum { LEAST_BODIES_CPU = 300, WALK_COST_CPU = 3 };
 
 static double relative_cost(const void *launcher, const tsr_topology *topology)
 {
@@ -357,7 +361,7 @@ static double relative_cost(const void *launcher, const tsr_topology *topology)
 
 #define LAUNCH                                                        \
     .state_owner = &tsr_move_surrogate, .extend_state = extend_state, \
-    .job = write_job, .result = read_result
+    .result = read_result
 
 static const tsr_move_launch walks = {LAUNCH,
                                       .turns_many_torsions = 1,
@@ -367,6 +371,7 @@ static const tsr_move_launch walks = {LAUNCH,
                                       .workspace_free = tsr_walker_free,
                                       .start = tsr_walker_start,
                                       .wait = tsr_walker_wait,
+                                      .job = write_job,
                                       .learn = surrogate_learn};
 
 const tsr_move_type tsr_move_surrogate = {
@@ -404,10 +409,38 @@ static double redraw_cost(const void *launcher, const tsr_topology *topology)
     return fmin(fmax(4e6 / (n * n), least), most);
 }
 
+/* A curve leaves few shapes of a linker at T = 1, and redraws there are then
+ * accepted once in hundreds: new shapes come from hotter replicas. Redraws that
+ * are accepted less often than worth_while are tried less often in proportion,
+ * but not less often than rarest. */
+static tsr_status write_redraw_job(void *workspace, int job, const void *state,
+                                   const tsr_move_context *context,
+                                   const uint32_t key[2], tsr_err *err)
+{
+    const double worth_while = 0.1, rarest = 0.05;
+    const tsr_surrogate_state *learnt = state;
+    const tsr_surrogate_walker *w = workspace;
+    float *to = w->call.job + (ptrdiff_t)job * w->layout.size + w->layout.width;
+    TSR_TRY(write_job(workspace, job, state, context, key, err));
+    for (int i = 0; i < tsr_redraw_n_stretch(w->engine->spec); i++)
+        to[i] =
+            (float)fmin(fmax(learnt->redrawn[i] / worth_while, rarest), 1.0);
+    return TSR_OK;
+}
+
 static void redraw_learn(const void *workspace, int job, void *state,
                          const tsr_move_context *context, int accepted)
 {
+    const long slowly = 30; /* the first redraws count little */
+    const tsr_surrogate_walker *w = workspace;
+    const tsr_surrogate_spec *spec = w->engine->spec;
+    const int32_t(*tried)[2] = (const int32_t(*)[2])w->call.count +
+                               (ptrdiff_t)job * tsr_surrogate_n_count(spec);
     tsr_surrogate_state *learnt = state;
+    for (int i = 0; i < tsr_redraw_n_stretch(spec); i++)
+        if (tried[i][0])
+            learnt->redrawn[i] += tsr_move_robbins_monro(
+                learnt->n_redrawn + slowly, accepted, learnt->redrawn[i]);
     const float drawn = result_of(workspace, job)[TSR_SURROGATE_HEAD];
     const long n = learnt->n_learnt + learnt->n_redrawn;
     learnt->n_redrawn +=
@@ -424,6 +457,7 @@ static const tsr_move_launch redraws = {LAUNCH,
                                         .workspace_new = tsr_redrawer_new,
                                         .workspace_free = tsr_redrawer_free,
                                         .start = tsr_redrawer_run,
+                                        .job = write_redraw_job,
                                         .learn = redraw_learn};
 
 const tsr_move_type tsr_move_redraw = {

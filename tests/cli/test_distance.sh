@@ -78,6 +78,7 @@ report | 0 | tessera report two
 40 chains start from 8 draws | 0 from 8 draws of the prior, in | group 40
 36 chains start from 4 draws | 0 from 4 draws of the prior, in | group 36
 25 chains start from 5 draws | 0 from 5 draws of the prior, in | group 25
+8 chains start from 4 draws, two each | 0 from 4 draws of the prior, in | group 8
 END
 background tessera run good.yaml --output starts \
     --set sampler.chains=9973 --set sampler.start=prior

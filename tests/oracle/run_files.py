@@ -101,7 +101,7 @@ def check_trace(folder):
 def check_checkpoint(folder):
     with h5py.File(folder / "checkpoint.h5") as f:
         assert f.attrs["format"] == "tessera checkpoint"
-        assert f.attrs["format_version"] == 8
+        assert f.attrs["format_version"] == 9
         assert f.attrs["config_hash"] == "00ff"
         assert list(f["chain/xyz"]) == [0.5, -1.25]
         assert list(f["chain/rng"]) == [-(2**63), 1, 2]

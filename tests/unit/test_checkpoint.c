@@ -210,7 +210,7 @@ TEST(test_foreign)
 {
     struct stat info;
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
-    expect_refused("format 9 of tessera 99.1.0");
+    expect_refused("format 10 of tessera 99.1.0");
     expect_refused("resume with the version that");
     write_file("tessera checkpoint", 3);
     expect_refused("format 3 of tessera 99.1.0");

@@ -14,9 +14,9 @@ TEST(settles)
         double chains, temperatures, t_max;
         int start;
     } expected[] = {
-        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
-        {{1, 0, 16, 1, 0, 1, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
-        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 1}, 4, 6, 20.0, TSR_START_FILE},
+        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 0}, 16, 6, 20.0, TSR_START_PRIOR},
+        {{1, 0, 2, 1, 0, 1, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
+        {{1, 0, 8, 1, 0, 0, 0.0, 0.0, 1}, 8, 6, 20.0, TSR_START_FILE},
         {{1, 0, 2, 1, 0, 0, 0.0, 0.1, 0}, 4, 6, 5.0, TSR_START_FILE},
         {{1, 1, 16, 1, 0, 0, 1e6, 0.0, 0}, 128, 16, 1e6, TSR_START_PRIOR},
         {{1, 1, 16, 1, 0, 0, 1e6, 0.0, 1}, 128, 16, 1e6, TSR_START_PRIOR},
@@ -27,7 +27,7 @@ TEST(settles)
         {{1, 1, 16, 1, 1, 0, 1e6, 0.0, 0}, 32, 16, 1e6, TSR_START_PRIOR},
         {{1, 1, 16, 2, 1, 0, 1e6, 0.0, 0}, 32, 16, 1e6, TSR_START_PRIOR},
         {{1, 1, 16, 1, 1, 0, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
-        {{0, 1, 16, 1, 0, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
+        {{0, 1, 16, 1, 0, 0, 0.0, 0.0, 0}, 16, 6, 20.0, TSR_START_FILE}};
     for (size_t k = 0; k < COUNT_OF(expected); k++) {
         tsr_sampler_options o =
             ROW(.chains = word, .temperatures = word, .t_max = word,
