@@ -32,6 +32,9 @@
 #define MAX_SLOTS (MAX_TURNS / 2 + 2) /* most slots that a step changes */
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
 #define PAIR_LANES (LANES < 8 ? LANES : 8)
+#ifndef CONVERTS
+#define CONVERTS 1 /* counts are converted to numbers once for all q */
+#endif
 
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
 surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
@@ -59,7 +62,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
 #else
     __local float2 amount_at_c2[N_BEAD];
     __local int count[2 * N_KNOT], count_now[2 * N_KNOT], last_knot;
-    __local float4 knot_product[N_KNOT]; /* counts of the three products */
+#if CONVERTS
+    __local float4 converted[N_KNOT];
+#endif
     __local float slice[SLICES * PRODUCTS * N_Q];
 #endif
     __local SUM sums[2][N_SUM];
@@ -513,20 +518,21 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         if (is_possible) {
 #if LANES > 1
             const int n_knot = last_knot;
-            for (int b = lid; b <= n_knot; b += LANES) {
-                const int two = count[N_KNOT + b];
-                const int low = (int)(short)(two & 0xffff);
-                knot_product[b] =
-                    (float4)((float)count[b], (float)((two - low) >> 16),
-                             (float)low, 0.0f);
-            }
+#if CONVERTS
+            for (int b = lid; b <= n_knot; b += LANES)
+                converted[b] = counts_at(count, b);
             barrier(CLK_LOCAL_MEM_FENCE);
+#endif
             for (int k = lid; k < SLICES * N_Q; k += LANES) {
                 const int q = k % N_Q, own = k / N_Q;
                 float4 sum = (float4)(0.0f);
 #pragma unroll 4
                 for (int b = own; b <= n_knot; b += SLICES)
-                    sum += sinc[b * N_Q + q] * knot_product[b];
+#if CONVERTS
+                    sum += sinc[b * N_Q + q] * converted[b];
+#else
+                    sum += sinc[b * N_Q + q] * counts_at(count, b);
+#endif
                 slice[(own * PRODUCTS + 0) * N_Q + q] = sum.x;
                 slice[(own * PRODUCTS + 1) * N_Q + q] = sum.y;
                 slice[(own * PRODUCTS + 2) * N_Q + q] = sum.z;

@@ -414,6 +414,14 @@ float4 pair_products(float2 u, float2 v, float unit_0, float unit_1,
                     u.y * v.y * unit_2, 0.0f);
 }
 
+/* Counts of the three products at a knot. */
+float4 counts_at(__local const int *count, int knot)
+{
+    const int two = count[N_KNOT + knot], low = (int)(short)(two & 0xffff);
+    return (float4)((float)count[knot], (float)((two - low) >> 16), (float)low,
+                    0.0f);
+}
+
 void set_amounts(__local float2 *to, __global const float *job, float c2,
                  int lid)
 {

@@ -190,6 +190,24 @@ void tsr_walk_engine_free(void *engine)
     free(e);
 }
 
+/* Estimated local memory of a work-group, bytes: the arrays of the kernel.
+ * converts: CONVERTS of the kernel. */
+static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes,
+                          int converts)
+{
+    const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
+    const size_t products = TSR_SURROGATE_PRODUCTS, beads = (size_t)s->n_bead;
+    const size_t pairs = lanes == LANES_CPU
+                             ? 4 * (beads + 15) * (q + 11) + (64 + 16) * (q + 1)
+
+                             : 8 * beads +
+                                   16 * (size_t)s->n_knot * (converts ? 2 : 1) +
+                                   4 * q * products * (2 + slices);
+    return 39 * beads + pairs + 4 * (q + (size_t)s->n_curve * (q + 1)) +
+           12 * (size_t)s->n_slot + 4 * (1024 + 12 * TSR_SURROGATE_PARTS) +
+           6000;
+}
+
 static tsr_status build(walk_engine *e, tsr_err *err)
 {
     const tsr_surrogate_spec *s = e->base.spec;
@@ -207,7 +225,7 @@ static tsr_status build(walk_engine *e, tsr_err *err)
         "-D JOB_SIZE=%d -D AT_COUNT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
         "-D AT_FACTOR=%d "
         "-D AT_AMOUNT=%d -D AT_SHAPE=%d -D AT_CONSTANT=%d -D AT_NUMERATOR=%d "
-        "-D AT_DENOMINATOR=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
+        "-D AT_DENOMINATOR=%d -D AT_CURVE=%d -D CURVE_SIZE=%d -D CONVERTS=%d",
         e->lanes == LANES_CPU ? "-cl-mad-enable " : "", (int)e->lanes,
         wide >= 16  ? 16
         : wide >= 8 ? 8
@@ -216,7 +234,8 @@ static tsr_status build(walk_engine *e, tsr_err *err)
         s->n_contact_type, s->n_knot, s->n_q, s->n_curve, s->has_c2,
         s->n_linker, l->size, l->count_unit, l->angle, l->width, l->factor,
         l->amount, l->shape, l->constant, l->numerator, l->denominator,
-        l->curve, l->curve_size);
+        l->curve, l->curve_size,
+        local_bytes(s, e->lanes, 1) <= e->cl.device->info.local_bytes);
     return tsr_program_build(e->cl.device, 3, source, options, &e->program,
                              err);
 }
@@ -255,20 +274,6 @@ static tsr_status make_common(walk_engine *e, tsr_err *err)
     return tsr_cl_check(&e->cl, err);
 }
 
-/* Estimated local memory of a work-group, bytes: the arrays of the kernel. */
-static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes)
-{
-    const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
-    const size_t products = TSR_SURROGATE_PRODUCTS, beads = (size_t)s->n_bead;
-    const size_t pairs =
-        lanes == LANES_CPU
-            ? 4 * (beads + 15) * (q + 11) + (64 + 16) * (q + 1)
-            : 16 * (size_t)s->n_knot + 4 * q * products * (2 + slices);
-    return 55 * beads + pairs + 4 * (q + (size_t)s->n_curve * (q + 1)) +
-           12 * (size_t)s->n_slot + 4 * (1024 + 12 * TSR_SURROGATE_PARTS) +
-           6000;
-}
-
 tsr_status tsr_surrogate_device_new(const tsr_device *device,
                                     const tsr_surrogate_spec *spec,
                                     tsr_surrogate_engine **out, tsr_err *err)
@@ -286,7 +291,7 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     e->each[RESULT] =
         (size_t)tsr_surrogate_result_size(spec) * sizeof(cl_float);
     e->each[COUNT] = (size_t)tsr_surrogate_n_count(spec) * sizeof(cl_int2);
-    const size_t bytes = local_bytes(spec, e->lanes);
+    const size_t bytes = local_bytes(spec, e->lanes, 0);
     tsr_status status = TSR_OK;
     if (bytes > device->info.local_bytes)
         status = tsr_fail(err, TSR_E_DEVICE,
