@@ -76,7 +76,8 @@ typedef struct {
     int difference; /* largest number of moved bodies in a block for a
                        difference, at most half a tile; -1: full sums only */
     int max_age;    /* differences of a block in a row, at most 255 */
-    int max_pages;  /* values of q in a group of pages, at most 128 */
+    int max_pages;  /* values of q in a group of pages, at most 128; SIMT: in a
+                       group at most 168 for all components together */
     tsr_page_tile_transfer transfer;
     int no_atomics;        /* 1: do not use 64-bit atomics */
     int profiling;         /* 1: measure times for tsr_page_tile_device_us */

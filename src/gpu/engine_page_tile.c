@@ -132,6 +132,8 @@ static int is_valid(const tsr_page_tile_options *o)
 
 enum {
     MAX_PAGES = 128,
+    MAX_SUMS = 168, /* SIMT: pages and components that a work-item sums in its
+                       registers, of which an NVIDIA GPU has 255 */
     MAX_BLOCKS = 65535,
     MAX_AGE = 255 /* a system stores the age in a byte */
 };
@@ -1344,15 +1346,14 @@ static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
 {
     const tsr_device_info *info = &device->info;
     e->cl.device = device;
-    int n_comp = tsr_engine_n_comp(spec);
-    /* the sums of all components share the registers */
-    int max_pages = e->options.variant == TSR_PAGE_TILE_SIMT
-                        ? e->options.max_pages / n_comp
-                        : e->options.max_pages;
+    const int n_comp = tsr_engine_n_comp(spec);
+    int max_pages = e->options.max_pages;
+    if (e->options.variant == TSR_PAGE_TILE_SIMT &&
+        max_pages * n_comp > MAX_SUMS)
+        max_pages = MAX_SUMS / n_comp;
     e->n_copy = spec->n_copy > 1 ? spec->n_copy : 1;
-    e->shape =
-        tsr_tile_shape_make(spec->n_body / e->n_copy, spec->n_q, n_comp,
-                            e->options.tile, max_pages < 4 ? 4 : max_pages);
+    e->shape = tsr_tile_shape_make(spec->n_body / e->n_copy, spec->n_q, n_comp,
+                                   e->options.tile, max_pages);
     if (e->n_copy > 1)
         repeat_shape(&e->shape, spec->n_unique);
     e->is_atomic = e->options.variant == TSR_PAGE_TILE_SIMT &&
@@ -1376,10 +1377,7 @@ static size_t factor_count(const tile_engine *e)
 static uint64_t local_bytes(const tile_engine *e)
 {
     uint64_t tile = (uint64_t)e->shape.tile, pages = (uint64_t)e->shape.pages;
-    uint64_t full = tile * pages;
-    uint64_t half = tile / 2 * pages + tile * ((pages + 7) / 8 * 4);
-    uint64_t reals =
-        4 * tile + (uint64_t)e->shape.n_comp * (full > half ? full : half);
+    uint64_t reals = 4 * tile + (uint64_t)e->shape.n_comp * tile * pages;
     return reals * sizeof(float) + tile / 2 * sizeof(uint32_t);
 }
 
