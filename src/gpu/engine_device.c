@@ -107,9 +107,8 @@ double tsr_engine_capacity(const tsr_engine_spec *spec,
 
 /* ---- self-test ---- */
 
-/* More pages than one SIMT group holds: about 64 with one component, 21 with
- * three. */
-enum { N_Q_ONE = 71, N_Q_MORE = 35, N_TYPE = 4, MAX_COMP = 3, N_SYSTEM = 2 };
+/* N_Q: more pages than a group holds. */
+enum { N_Q = 71, N_TYPE = 4, MAX_COMP = 3, N_SYSTEM = 2 };
 enum { MAX_PAIR = MAX_COMP * (MAX_COMP + 1) / 2, MAX_RANGE = 2 };
 enum { MAX_BODY = 4 * 160 };
 
@@ -149,10 +148,10 @@ typedef struct {
     tsr_engine_spec spec;
     int type[MAX_BODY];
     int unit[MAX_BODY]; /* plane waves: the third block is a rigid unit */
-    double form_factor[MAX_COMP * N_TYPE * N_Q_ONE];
+    double form_factor[MAX_COMP * N_TYPE * N_Q];
     double xyz[MAX_BODY][3], moved[MAX_BODY][3];
-    double exact[MAX_PAIR * N_Q_ONE], exact_moved[MAX_PAIR * N_Q_ONE];
-    double profile[N_SYSTEM * MAX_PAIR * N_Q_ONE];
+    double exact[MAX_PAIR * N_Q], exact_moved[MAX_PAIR * N_Q];
+    double profile[N_SYSTEM * MAX_PAIR * N_Q];
     int tile;
     uint64_t random;
     tsr_self_test result;
@@ -175,7 +174,6 @@ static void random_position(test_case *t, double x[3])
 
 static void make_system(test_case *t, int n_comp)
 {
-    int n_q = n_comp == 1 ? N_Q_ONE : N_Q_MORE;
     int n = 3 * t->tile + t->tile / 4 + 3;
     t->random = 20130101;
     for (int i = 0; i < n; i++) {
@@ -186,14 +184,14 @@ static void make_system(test_case *t, int n_comp)
     memcpy(t->moved, t->xyz, sizeof t->moved);
     for (int c = 0; c < n_comp; c++)
         for (int y = 0; y < N_TYPE; y++)
-            for (int k = 0; k < n_q; k++)
-                t->form_factor[(c * N_TYPE + y) * n_q + k] =
+            for (int k = 0; k < N_Q; k++)
+                t->form_factor[(c * N_TYPE + y) * N_Q + k] =
                     (y == 3 - c ? -2.0 : 5.0 + y - c) *
                     exp(-2e-4 * (c + 1) * k * k);
     t->spec = (tsr_engine_spec){.n_body = n,
                                 .n_type = N_TYPE,
                                 .n_comp = n_comp,
-                                .n_q = n_q,
+                                .n_q = N_Q,
                                 .dq_inv_ang = 0.015,
                                 .n_system = N_SYSTEM,
                                 .type = t->type,
