@@ -52,11 +52,12 @@ static const tsr_field fields[] = {
 static const char about[] =
     "Times are of one profile, in microseconds. wall: from the proposals to "
     "their profiles,\nhost work included, the fastest submit; device: the "
-    "kernels alone, by the device's\nclock, in a second engine. bound: two "
-    "multiply-adds for each q and each pair whose\ndistance changes, at the "
-    "device's peak; for small changes the start of a kernel takes\nlonger. "
-    "error: the largest relative deviation of I(q) from double precision, at "
-    "any q.\nEngine and maps take less than a minute each.\n";
+    "kernels alone, by the device's\nclock, in a second engine. bound: for "
+    "each q and each pair whose distance changes, two\nmultiply-adds at a "
+    "processor's peak, or the reads of registers of an NVIDIA GPU; for\nsmall "
+    "changes the start of a kernel takes longer. error: the largest relative\n"
+    "deviation of I(q) from double precision, at any q.\nEngine and maps take "
+    "less than a minute each.\n";
 
 enum { N_Q = 51 };
 
@@ -72,28 +73,29 @@ typedef struct {
                   */
     double seconds; /* duration of a row */
     double longest_us;
-    double bound; /* multiply-adds per second of the device; 0: not known */
+    double pair_us; /* least time of a pair, microseconds; 0: not known */
 } bench;
 
-/* Single-precision multiply-adds per second, from compute units, clock, and
- * lanes of the kind of device; 0: not known. */
-static double multiply_adds(const tsr_device_info *info)
+/* Least time of a pair of bodies, microseconds: two multiply-adds for each q at
+ * the peak of a processor with two vector units. A multiprocessor of an NVIDIA
+ * GPU has 128 lanes (since Ampere), which read 1.8 registers in a cycle: 5 for
+ * each q and 75 for the start of a pair (bench/RESULTS.md). 0: not known. */
+static double least_pair_us(const tsr_device_info *info)
 {
-    double lanes = 0.0; /* per unit and clock cycle */
+    const double cycles_a_us = info->compute_units * info->clock_mhz;
     if (info->type == TSR_DEVICE_GPU &&
         strstr(info->platform, "NVIDIA") != NULL)
-        lanes = 128.0; /* since Ampere; older GPUs have 64 to 192 */
-    else if (info->type == TSR_DEVICE_CPU)
-        lanes = 2.0 * info->float_width; /* two vector units */
-    return lanes * info->compute_units * 1e6 * info->clock_mhz;
+        return (5.0 * (N_Q - 1) + 75.0) / (1.8 * 128.0 * cycles_a_us);
+    return info->type == TSR_DEVICE_CPU
+               ? 2.0 * (N_Q - 1) / (2.0 * info->float_width * cycles_a_us)
+               : 0.0;
 }
 
-/* Least time of a profile, us: two multiply-adds for each q and each pair whose
- * distance changes, at the device's peak rate. NaN where this is not known. */
+/* Least time of a profile, us. NaN where this is not known. */
 static double bound_us(const bench *b, int n_body, tsr_bench_case which)
 {
-    const double pairs = tsr_bench_pairs(n_body, which);
-    return b->bound > 0.0 ? 2e6 * pairs * (N_Q - 1) / b->bound : (double)NAN;
+    return b->pair_us > 0.0 ? b->pair_us * tsr_bench_pairs(n_body, which)
+                            : (double)NAN;
 }
 
 static void print_row(bench *b, int n_body, const tsr_bench_row *row)
@@ -224,12 +226,11 @@ static void print_head(const bench *b)
     tsr_device_describe(info, line, sizeof line);
     fprintf(out, "%s\n%d q; times in microseconds a profile, the fastest ",
             line, N_Q);
-    if (b->bound > 0.0)
-        fprintf(out, "submit; bound at %.3g multiply-adds a second\n\n",
-                b->bound);
+    if (b->pair_us > 0.0)
+        fprintf(out, "submit; bound: %.3g ns a pair of bodies\n\n",
+                1e3 * b->pair_us);
     else
-        fputs("submit; the device's multiply-adds a second are not known\n\n",
-              out);
+        fputs("submit; the device's least time is not known\n\n", out);
 }
 
 /* Measures the engine. */
@@ -273,7 +274,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     if (!o->sampling && !o->moves) {
         TSR_TRY(tsr_device_open(o->device, &device, err));
         b.device = device;
-        b.bound = multiply_adds(tsr_device_get_info(device));
+        b.pair_us = least_pair_us(tsr_device_get_info(device));
     }
     const tsr_status status =
         o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
