@@ -23,7 +23,7 @@ static const engine_cost cpu_cost = {.pair = {2.2e-11, 3.3e-11, 4.5e-11},
                                      .step = {6e-9, 1.0e-8, 1.4e-8},
                                      .unit = {1.8e-8, 2.8e-8, 3.8e-8},
                                      .body = {8e-10, 9e-10, 1.0e-9}};
-static const engine_cost gpu_cost = {.pair = {2.1e-13, 4.0e-13, 6.0e-13},
+static const engine_cost gpu_cost = {.pair = {2.1e-13, 2.7e-13, 3.8e-13},
                                      .step = {3e-10, 6e-10, 9e-10},
                                      .unit = {8e-10, 1.2e-9, 1.7e-9},
                                      .body = {5e-12, 6.5e-12, 8e-12}};
