@@ -33,8 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
-
 enum { N_SCALE = 4, RATIO = 4, BLOCK = 16 };
 
 /* Widths 1 / sqrt(kappa) of 20, 10, 5 and 2.5 degrees: from those of a basin of
@@ -123,7 +121,7 @@ static double turns_of(const tsr_members *p, const tsr_conformation *c, int i,
                        int kind)
 {
     return tsr_conformation_torsion(p->topology, c, i, (tsr_torsion_kind)kind) /
-           (2.0 * PI);
+           (2.0 * TSR_PI);
 }
 
 tsr_status tsr_members_add(tsr_members *members,
@@ -174,7 +172,7 @@ void tsr_members_apply(const tsr_members *members, int m,
             for (int k = 0; k < 2; k++)
                 if (p->row[i][k] >= 0)
                     change[0][k] =
-                        2.0 * PI *
+                        2.0 * TSR_PI *
                         ((double)torsion[p->row[i][k]] - turns_of(p, to, i, k));
             tsr_conformation_turn_many(t, to, i, i, p->linker[l].c_side,
                                        (const double(*)[2])change);
@@ -201,7 +199,7 @@ TSR_CLONES static void add_distances(int n, double x, const float *restrict at,
                                      float *restrict v)
 {
     const float high = (float)x, low = (float)(x - (double)high);
-    const float pi = (float)PI, c3 = 1.0f / 6.0f, c5 = 1.0f / 20.0f,
+    const float pi = (float)TSR_PI, c3 = 1.0f / 6.0f, c5 = 1.0f / 20.0f,
                 c7 = 1.0f / 42.0f, c9 = 1.0f / 72.0f, c11 = 1.0f / 110.0f;
     for (; n > 0; n -= BLOCK, at += BLOCK, v += BLOCK)
         for (int m = 0; m < BLOCK; m++) {
@@ -287,7 +285,7 @@ static void *pool_new(tsr_pool *pool, const void *options,
     s->options = *(const tsr_pool_move_options *)options;
     double kappa = first_kappa;
     for (int k = 0; k < N_SCALE; k++, kappa *= RATIO)
-        s->log_c[k] = -log(2.0 * PI) - tsr_von_mises_log_i0(kappa);
+        s->log_c[k] = -log(2.0 * TSR_PI) - tsr_von_mises_log_i0(kappa);
     tsr_pool_array(pool, s->v, s->options.members->n_padded);
     return pool->failed ? NULL : s;
 }
@@ -315,7 +313,7 @@ static void draw_torsions(const pool_state *s, int first, int count,
             tsr_prior_torsion_draw(s->prior, i, rng, &to[0], &to[1]);
         for (int k = 0; k < 2 && !is_prior; k++)
             if (p->row[i][k] >= 0)
-                to[k] = 2.0 * PI * (double)at[p->row[i][k]] +
+                to[k] = 2.0 * TSR_PI * (double)at[p->row[i][k]] +
                         tsr_von_mises_draw_angle(rng, kappa);
     }
 }
@@ -355,17 +353,6 @@ static void pool_propose(void *state, const tsr_conformation *current,
     proposal->log_ratio = pool_log_ratio(s, current, proposed, proposal);
 }
 
-static void pool_adapt(void *state, const tsr_proposal *proposal,
-                       double accept_probability)
-{
-    (void)state, (void)proposal, (void)accept_probability; /* no step size */
-}
-
-static void pool_archive(void *state, tsr_archive *archive)
-{
-    (void)state, (void)archive; /* no state */
-}
-
 const tsr_move_type tsr_move_pool = {
     .name = "pool",
     .doc = "draws all torsions of a linker near those of a member of "
@@ -377,6 +364,4 @@ const tsr_move_type tsr_move_pool = {
     .state_new = pool_new,
     .n_target = pool_targets,
     .propose = pool_propose,
-    .log_ratio = pool_log_ratio,
-    .adapt = pool_adapt,
-    .archive = pool_archive};
+    .log_ratio = pool_log_ratio};

@@ -327,7 +327,7 @@ TEST(bad_input)
         }
         assert_sound(&whole);
         /* one atom of a piece in line with its axis: still closed */
-        q.angle[0] = flat(rng, 0.0, PI) * (i % 5 > 0);
+        q.angle[0] = flat(rng, 0.0, TSR_PI) * (i % 5 > 0);
         assert_sound(&q);
     }
 }
