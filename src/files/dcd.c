@@ -114,9 +114,11 @@ static tsr_status read_head(tsr_dcd *d, tsr_err *err)
     swap_bytes(d, &length, 1);
     if (length != 84)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' is not a DCD trajectory; convert XTC and others "
-                        "with MDTraj: mdconvert -o x.dcd x.xtc; for "
-                        "trajectories of a run give the folder of the run",
+                        "'%s' is not a DCD trajectory; XTC, TRR and others: "
+                        "tessera_saxs.pool(MDAnalysis.Universe(...), ...) in "
+                        "Python, or convert them with MDTraj: mdconvert -o "
+                        "x.dcd x.xtc; for trajectories of a run give the "
+                        "folder of the run",
                         d->path);
     TSR_TRY(check_record(d, at, &n, err));
     TSR_TRY(read_at(d, word, 4, at + 4, err));

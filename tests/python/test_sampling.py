@@ -267,26 +267,62 @@ def test_trajectory(solution):
     assert np.corrcoef(rg, stored[stride - 1::stride])[0, 1] > 0.9
 
 
+def write_mmcif(universe, path):
+    """Frames as models of an mmCIF file."""
+    with open(path, "w") as to:
+        to.write("data_x\nloop_\n" + "".join(
+            f"_atom_site.{name}\n" for name in (
+                "group_PDB id type_symbol label_atom_id label_comp_id "
+                "label_asym_id label_seq_id auth_asym_id auth_seq_id Cartn_x "
+                "Cartn_y Cartn_z occupancy B_iso_or_equiv "
+                "pdbx_PDB_model_num").split()))
+        for frame in universe.trajectory:
+            for i, atom in enumerate(universe.atoms):
+                to.write(f"ATOM {i + 1} {atom.name[0]} {atom.name} "
+                         f"{atom.resname} A {atom.resid} A {atom.resid} "
+                         "{:.4f} {:.4f} {:.4f} 1 0 {}\n".format(
+                             *atom.position, frame.frame + 1))
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_pool(atoms, curve, work):
-    """Frames of a universe are a pool like files, to the precision of a DCD."""
-    universe = pytest.importorskip("MDAnalysis").Universe(atoms)
+    """Models and frames of all formats are the same pool, to their precision."""
+    MDAnalysis = pytest.importorskip("MDAnalysis")
+    pytest.importorskip("h5py")
+    universe = MDAnalysis.Universe(atoms)
     xyz = universe.atoms.positions
     far = (universe.atoms.resids > 57)[:, None] * np.array([8.0, 0, 0], "f4")
     universe.load_new(np.array([xyz, xyz + far, xyz + 2 * far]))
     few = {"device": "reference", "members": "1:2", "copies": "none",
            "draws": 64, "progress": False}
-    told = tessera_saxs.pool(universe, curve, **few)
-    files = []
-    for frame in universe.trajectory:
-        files.append(f"frame{frame.frame}.pdb")
-        universe.atoms.write(files[-1])
-    other = tessera_saxs.pool(files, curve, output="pool", **few)
-    assert told["conformations"] == other["conformations"] == 3
-    for one, two in zip(told["ensembles"], other["ensembles"]):
-        assert one["log_z"] == pytest.approx(two["log_z"], abs=3)
-    assert os.path.exists("pool/members.pdb")
-    assert told["rg"]["q5"] <= told["rg"]["median"] <= told["rg"]["q95"]
+    universe.atoms.write("models.pdb", frames="all")
+    write_mmcif(universe, "models.cif")
+    pools = {"universe": (universe, {}), "models.pdb": ("models.pdb", {}),
+             "models.cif": ("models.cif", {})}
+    of = universe
+    for kind in ("trr", "dcd", "h5md", "xtc"):
+        with MDAnalysis.Writer(f"frames.{kind}", len(of.atoms)) as to:
+            for _ in of.trajectory:
+                to.write(of.atoms)
+        of = MDAnalysis.Universe(atoms, f"frames.{kind}")
+        pools[f"{kind} by MDAnalysis"] = of, {}
+        if kind in ("dcd", "h5md"):
+            pools[kind] = atoms, {"trajectory": f"frames.{kind}"}
+    told, size = {}, {}
+    for name, (files, more) in pools.items():
+        told[name] = tessera_saxs.pool(files, curve, output=f"of {name}", **more, **few)
+        size[name] = np.loadtxt(f"of {name}/weights.tsv", usecols=(2, 3),
+                                skiprows=2, delimiter="\t")
+    other = told["universe"]
+    for name in pools:  # XTC has 0.01 Angstrom, PDB 0.001
+        assert told[name]["conformations"] == 3, name
+        assert size[name] == pytest.approx(size["universe"], abs=0.03), name
+        assert told[name]["ensembles"][0]["log_z"] == pytest.approx(
+            other["ensembles"][0]["log_z"], abs=0.5), name
+    with pytest.raises(tessera_saxs.TesseraError, match="MDAnalysis"):
+        tessera_saxs.pool(atoms, curve, trajectory="frames.xtc", **few)
+    assert os.path.exists("of universe/members.pdb")
+    assert other["rg"]["q5"] <= other["rg"]["median"] <= other["rg"]["q95"]
     with pytest.raises(UsageError, match="one conformation"):
         tessera_saxs.pool(atoms, curve, **few)
 
