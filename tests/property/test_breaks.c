@@ -66,7 +66,7 @@ TEST(parts_keep_their_relation)
         double was[9], is[9];
         relation(c, after, was);
         for (int m = 0; m < TSR_N_MOVE; m++) {
-            unsigned char option[256];
+            unsigned char option[256] = {0};
             const void *only[TSR_N_MOVE] = {NULL};
             const tsr_move_type *type = tsr_move_registry[m];
             assert_true(type->options_size <= sizeof option);
