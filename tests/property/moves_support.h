@@ -198,9 +198,7 @@ static void add_members(fixture *f, int n)
         sample_prior(&f->sampler, rng, c);
         OK(tsr_members_add(members, c, &err));
     }
-    OK(tsr_members_finish(members, &err));
     o->members = members;
-    o->residues = 5; /* shorter than the longest linker */
 }
 
 static void open_case(fixture *f, const test_case *k)
