@@ -1,10 +1,11 @@
 /* Free torsions of the members of a pool of conformations (structure.pool),
- * from which the move `pool` proposes and in which chains start
+ * near which the move regrow proposes, and in which chains start
  * (sampler.start). */
-#ifndef TSR_MOVES_POOL_MOVE_H
-#define TSR_MOVES_POOL_MOVE_H
+#ifndef TSR_MOVES_MEMBERS_H
+#define TSR_MOVES_MEMBERS_H
 
 #include "core/pool.h"
+#include "core/random.h"
 #include "molecule/topology.h"
 
 /* The members. */
@@ -30,10 +31,24 @@ tsr_status tsr_members_add(tsr_members *members,
 void tsr_members_apply(const tsr_members *members, int m,
                        const tsr_conformation *from, tsr_conformation *to);
 
-/* Options of the move. */
+/* Draws the free torsions of amino acids first..first+count-1 (at most
+ * TSR_MAX_STRETCH) near those of a random member. torsion_rad [count][2] out,
+ * where a torsion is free. */
+enum { TSR_MAX_STRETCH = 64 };
+void tsr_members_draw(const tsr_members *members, int first, int count,
+                      gsl_rng *rng, double (*torsion_rad)[2]);
+
+/* Log density of such draws at a conformation, per rad. Cost: O(members
+ * count). */
+double tsr_members_log_density(const tsr_members *members,
+                               const tsr_conformation *conformation, int first,
+                               int count);
+
+/* Options of the move regrow. */
 typedef struct {
     double weight;
+    long residues;
     const tsr_members *members; /* not in the configuration; NULL: no pool */
-} tsr_pool_move_options;
+} tsr_regrow_options;
 
 #endif
