@@ -23,7 +23,8 @@ static double of(const tsr_topology *t, const tsr_conformation *c, int k)
 
 /* log q of docs/moves.md, term by term, for the stretch of a proposal. */
 static double slow_log_q(const fixture *f, const tsr_members *p,
-                         const tsr_conformation *c, const tsr_proposal *of_move)
+                         const tsr_conformation *c, const tsr_proposal *of_move,
+                         double *f_over_q)
 {
     const tsr_span *span = of_move->span;
     double log_f = 0.0, sum = 0.0;
@@ -43,12 +44,15 @@ static double slow_log_q(const fixture *f, const tsr_members *p,
                              log(2.0 * TSR_PI * gsl_sf_bessel_I0_scaled(kappa));
             sum += exp(log_k) / (4.0 * p->n);
         }
+    *f_over_q = 1.0 / (0.8 + 0.2 * sum / exp(log_f));
     return log(0.8 * exp(log_f) + 0.2 * sum);
 }
 
+/* Proposals have this density: the mean of f / q over them is the integral of
+ * f, which is 1. */
 TEST(density_of_proposals)
 {
-    int n_near = 0, n_far = 0;
+    double n = 0.0, mean = 0.0, squares = 0.0;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
@@ -58,20 +62,23 @@ TEST(density_of_proposals)
         void *move = tsr_move_regrow.state_new(new_pool(), o, f.t, f.prior);
         tsr_conformation *other = new_conformation(f.t);
         gsl_rng *rng = rng_new(9, (uint64_t)k);
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 1000; i++) {
             tsr_proposal p;
+            double r;
             tsr_conformation_copy(f.t, other, f.c, 0, f.t->n_residue);
             tsr_move_regrow.propose(move, f.c, other, rng, &p);
-            const double was = slow_log_q(&f, o->members, f.c, &p),
-                         is = slow_log_q(&f, o->members, other, &p);
+            const double was = slow_log_q(&f, o->members, f.c, &p, &r),
+                         is = slow_log_q(&f, o->members, other, &p, &r);
             if (!(fabs(was - is - p.log_ratio) < 1e-9))
                 fail_msg("%s: log q %.8g and %.8g, log ratio %.8g",
                          cases[k].name, was, is, p.log_ratio);
-            n_near += is > 3.0, n_far += is < 0.0;
+            n += 1.0, mean += r, squares += r * r;
             tsr_conformation_copy(f.t, f.c, other, 0, f.t->n_residue);
         }
     }
-    assert_true(n_near > 50 && n_far > 500);
+    const double error = sqrt((squares / n - mean * mean / (n * n)) / n);
+    if (!(error < 0.01 && fabs(mean / n - 1.0) < 3.5 * error))
+        fail_msg("f / q of proposals: mean %.4f +- %.4f", mean / n, error);
 }
 
 /* A start at a member has its torsions, and all else of the structure. */
