@@ -4,12 +4,10 @@
 
 #include "analysis/export.h"
 #include "core/vec3.h"
-#include "files/dcd.h"
-#include "files/file.h"
 #include "molecule/residue.h"
 #include "molecule/structure.h"
 #include "session/past_run.h"
-#include "store/h5md.h"
+#include "store/md_frames.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -32,19 +30,11 @@ typedef struct {
     int *order; /* [n] frames, with the states of one draw in sequence */
 } drawn;
 
-/* A trajectory that is open: one of the two readers. */
-typedef struct {
-    tsr_dcd *dcd;
-    tsr_h5md *h5md;
-    int n_atom, n_frame, is_cut;
-    double (*all)[3]; /* [n_atom] atoms of one frame */
-} frames_file;
-
 struct tsr_model_frames {
     pthread_mutex_t lock; /* one thread reads at a time: neither readers nor
                              HDF5 are thread-safe */
     drawn run;
-    frames_file file;
+    tsr_md_frames *file; /* a trajectory; NULL: a run */
 };
 
 const double (*tsr_map_models_first(const tsr_map_models *models))[3]
@@ -263,58 +253,32 @@ static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                     trajectory, n, m->path, n_other);
 }
 
-static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
-{
-    *out = (frames_file){.n_atom = 0};
-    TSR_TRY(tsr_file_check_input(path, err));
-    if (tsr_h5md_is(path)) {
-        TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
-        out->n_atom = tsr_h5md_n_atom(out->h5md);
-        out->n_frame = tsr_h5md_n_frame(out->h5md);
-        return TSR_OK;
-    }
-    TSR_TRY(tsr_dcd_open(path, &out->dcd, err));
-    const tsr_dcd_info info = tsr_dcd_info_get(out->dcd);
-    out->n_atom = info.n_atom, out->n_frame = info.n_frame;
-    out->is_cut = info.is_cut;
-    return TSR_OK;
-}
-
 /* Reads model k of `n`, which are spread evenly over the frames. */
-static tsr_status read_file(const frames_file *from, const tsr_map_models *m,
-                            int k, double (*xyz)[3], tsr_err *err)
+static tsr_status read_file(tsr_md_frames *from, const tsr_map_models *m, int k,
+                            double (*xyz)[3], tsr_err *err)
 {
-    const int frame = (int)m->draw[k] - 1;
-    TSR_TRY(from->h5md != NULL
-                ? tsr_h5md_read(from->h5md, frame, from->all, err)
-                : tsr_dcd_read(from->dcd, frame, from->all, err));
+    const double(*all)[3];
+    TSR_TRY(tsr_md_frames_read(from, (int)m->draw[k] - 1, &all, err));
     for (int i = 0; i < m->atoms->n_atom; i++)
-        tsr_vec3_copy(xyz[i], from->all[m->atoms->atom[i].in_file]);
+        tsr_vec3_copy(xyz[i], all[m->atoms->atom[i].in_file]);
     return TSR_OK;
 }
 
 static tsr_status open_trajectory(const char *path, int most, tsr_log *log,
-                                  tsr_map_models *out, frames_file *from,
+                                  tsr_map_models *out, tsr_md_frames **from,
                                   tsr_err *err)
 {
     tsr_pool *pool = &out->atoms->pool;
-    TSR_TRY(open_frames(path, from, err));
-    if (from->n_atom != out->atoms->n_in_file)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has %d atoms, but '%s' %d: they must be the "
-                        "same, in the same order, waters and hydrogens "
-                        "included",
-                        path, from->n_atom, out->path, out->atoms->n_in_file);
-    if (from->is_cut)
-        tsr_warn(log, "'%s' ends within a frame; that frame is left out", path);
-    out->n = from->n_frame < most ? from->n_frame : most;
-    tsr_pool_array(pool, from->all, from->n_atom);
+    TSR_TRY(tsr_md_frames_open(path, out->path, out->atoms->n_in_file, log,
+                               from, err));
+    const int n = tsr_md_frames_n(*from);
+    out->n = n < most ? n : most;
     tsr_pool_array(pool, out->xyz, out->atoms->n_atom);
     tsr_pool_array(pool, out->draw, out->n);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int k = 0; k < out->n; k++)
-        out->draw[k] = 1 + tsr_even_index(from->n_frame, out->n, k);
-    TSR_TRY(read_file(from, out, 0, out->xyz, err));
+        out->draw[k] = 1 + tsr_even_index(n, out->n, k);
+    TSR_TRY(read_file(*from, out, 0, out->xyz, err));
     return check_order(out, path, err);
 }
 
@@ -372,7 +336,7 @@ tsr_status tsr_map_models_frame(const tsr_map_models *models, int k,
     pthread_mutex_lock(&f->lock);
     const tsr_status status =
         f->run.frames != NULL ? read_drawn(&f->run, f->run.order[k], xyz, err)
-                              : read_file(&f->file, m, k, xyz, err);
+                              : read_file(f->file, m, k, xyz, err);
     pthread_mutex_unlock(&f->lock);
     return status;
 }
@@ -427,8 +391,7 @@ void tsr_map_models_clear(tsr_map_models *models)
         tsr_structure_free(f->run.input);
         tsr_frames_free(f->run.frames);
         tsr_past_run_clear(&f->run.run);
-        tsr_dcd_free(f->file.dcd);
-        tsr_h5md_free(f->file.h5md);
+        tsr_md_frames_free(f->file);
         pthread_mutex_destroy(&f->lock);
         free(f);
     }

@@ -40,37 +40,3 @@ void tsr_step_archive(tsr_step *step, size_t n, tsr_archive *archive)
         tsr_archive_real(archive, &step[i].log_step, 1);
     }
 }
-
-/* ---- stretches ---- */
-
-void tsr_move_set_torsions(const tsr_topology *topology,
-                           const tsr_conformation *current,
-                           tsr_conformation *proposed, int first, int count,
-                           int c_side, const double (*torsion_rad)[2],
-                           tsr_proposal *proposal)
-{
-    const tsr_residue *r = &topology->residue[first];
-    const int last = first + count - 1;
-    double change[TSR_MAX_STRETCH][2];
-    for (int n = 0; n < count; n++)
-        for (int k = 0; k < 2; k++) {
-            const int i = first + n;
-            const int is_free = k == TSR_PHI ? topology->residue[i].has_phi
-                                             : topology->residue[i].has_psi;
-            change[n][k] =
-                is_free ? torsion_rad[n][k] -
-                              tsr_conformation_torsion(topology, current, i,
-                                                       (tsr_torsion_kind)k)
-                        : 0.0;
-        }
-    tsr_conformation_turn_many(topology, proposed, first, last, c_side,
-                               (const double(*)[2])change);
-    proposal->n_span = 0;
-    if (!c_side && first > r->chain_first)
-        proposal->span[proposal->n_span++] =
-            (tsr_span){r->chain_first, first - r->chain_first, 1};
-    proposal->span[proposal->n_span++] = (tsr_span){first, count, 0};
-    if (c_side && last < r->chain_last)
-        proposal->span[proposal->n_span++] =
-            (tsr_span){last + 1, r->chain_last - last, 1};
-}

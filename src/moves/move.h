@@ -176,7 +176,6 @@ static inline double tsr_move_weight(const void *options)
     X(regrow)        \
     X(collective)    \
     X(place)         \
-    X(pool)          \
     X(surrogate)     \
     X(redraw)
 
@@ -201,17 +200,6 @@ double tsr_move_robbins_monro(long n, double accept_probability, double target);
  * with some. Returns 0 where one still is not in contact, or out of memory. */
 int tsr_place_chains(const tsr_prior *prior, gsl_rng *rng,
                      tsr_conformation *conformation);
-
-/* Gives residues first..first+count-1 (at most TSR_MAX_STRETCH) the torsions
- * torsion_rad [count][2], phi and psi, where they are free; one side of the
- * chain moves along (c_side as in tsr_torsion). Sets the spans of the proposal.
- */
-enum { TSR_MAX_STRETCH = 64 };
-void tsr_move_set_torsions(const tsr_topology *topology,
-                           const tsr_conformation *current,
-                           tsr_conformation *proposed, int first, int count,
-                           int c_side, const double (*torsion_rad)[2],
-                           tsr_proposal *proposal);
 
 /* A field `target` of a move's options, of type double. */
 #define TSR_FIELD_TARGET(options, value)                                      \

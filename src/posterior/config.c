@@ -94,7 +94,7 @@ static const tsr_field structure_fields[] = {
     TSR_FIELD(LIST, "pool", tsr_structure_config, pool, .fields = pool_fields,
               .element_size = sizeof(tsr_pool_config), .alias = "file",
               .doc = "conformations, as of a simulation, near whose torsions "
-                     "the move pool proposes, and where chains start with "
+                     "the move regrow proposes, and where chains start with "
                      "sampler.start: pool; the posterior stays the same"),
     TSR_FIELD(
         CHOICE, "weights", tsr_structure_config, weights, .initial = "infer",

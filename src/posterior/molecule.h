@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "likelihood/likelihood.h"
 #include "molecule/guest.h"
-#include "moves/pool_move.h"
+#include "moves/members.h"
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
 

@@ -59,7 +59,6 @@ static tsr_status start_at_members(const tsr_setup *s, int n,
     const tsr_members *p = s->molecule.members;
     const tsr_prior *prior = s->target.prior;
     char worst[160] = "two bodies beyond structure.d_max, or chains apart";
-    int n_passed = 0;
     for (int k = 0; k < n; k++) {
         int try = 0, is_found = 0;
         state[k] = tsr_conformation_new(s->target.topology);
@@ -73,18 +72,13 @@ static tsr_status start_at_members(const tsr_setup *s, int n,
         }
         if (!is_found)
             return tsr_fail(err, TSR_E_DATA,
-                            "sampler.start: pool: none of the %d members of "
-                            "structure.pool is allowed by the prior once it "
-                            "has the bond lengths and angles of "
-                            "structure.file, the last for %s; raise "
+                            "sampler.start: pool: the prior forbids all "
+                            "members of structure.pool, the last for %s; raise "
                             "prior.clash_limit, or choose sampler.start: prior",
-                            p->n, worst);
-        n_passed += try - 1;
+                            worst);
     }
-    tsr_info(log,
-             "chains start at members of structure.pool%s; there is no log "
-             "evidence from populations",
-             n_passed > 0 ? ", those that the prior forbids passed over" : "");
+    tsr_info(log, "chains start at members of structure.pool; there is no log "
+                  "evidence from populations");
     return TSR_OK;
 }
 
@@ -224,10 +218,9 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                       ? (int)config->device.threads.number
                       : processors();
     tsr_config_moves(config, s->move_options);
-    s->pool_move =
-        *(const tsr_pool_move_options *)s->move_options[TSR_MOVE_pool];
-    s->pool_move.members = m->members;
-    s->move_options[TSR_MOVE_pool] = m->members != NULL ? &s->pool_move : NULL;
+    s->regrow = *(const tsr_regrow_options *)s->move_options[TSR_MOVE_regrow];
+    s->regrow.members = m->members;
+    s->move_options[TSR_MOVE_regrow] = &s->regrow;
     s->target = (tsr_target){.topology = m->topology,
                              .first = m->first,
                              .prior = m->prior,

@@ -98,9 +98,8 @@ typedef struct {
     tsr_archive *known_error; /* model errors of a checkpoint, rewound; NULL:
                                  they are learnt */
     const void *move_options[TSR_N_MOVE];
-    tsr_pool_move_options pool_move; /* those of the configuration, with the
-                                        members */
-    tsr_target target;               /* points into the members above */
+    tsr_regrow_options regrow; /* those of the configuration, with the pool */
+    tsr_target target;         /* points into the members above */
 } tsr_setup;
 
 /* Reads structure, tables and data, and makes prior and likelihood. with_data

@@ -75,11 +75,10 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     for (int k = 0; k < m->n_start; k++)
         structure =
             add_doubles(structure, &m->start[k]->backbone[0][0][0], 12 * n);
-    for (int k = 0; m->members != NULL && k < m->members->n; k++)
-        for (int i = 0; i < m->members->n_torsion; i++) {
-            const double x = (double)tsr_members_torsion(m->members, k)[i];
-            structure = add_doubles(structure, &x, 1);
-        }
+    if (m->members != NULL)
+        structure = add_rounded(structure, m->members->turn[0],
+                                2 * (size_t)m->members->n *
+                                    (size_t)m->members->n_torsion);
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
         data = add_doubles(data, term->coord, (size_t)term->n_point);

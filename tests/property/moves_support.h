@@ -10,8 +10,8 @@
 #include "tests/property/prior_sampler.h"
 
 #include "moves/closure.h"
+#include "moves/members.h"
 #include "moves/move.h"
-#include "moves/pool_move.h"
 #include "prior/prior.h"
 #include "sampler/chain.h"
 
@@ -190,7 +190,7 @@ OWNED(tsr_members)
  * finds all of the prior. */
 static void add_members(fixture *f, int n)
 {
-    tsr_pool_move_options *o = (void *)f->option[TSR_MOVE_pool];
+    tsr_regrow_options *o = (void *)f->option[TSR_MOVE_regrow];
     tsr_members *members = own_tsr_members(tsr_members_new(f->t));
     gsl_rng *rng = rng_new(5, 0);
     tsr_conformation *c = new_conformation(f->t);
@@ -198,9 +198,7 @@ static void add_members(fixture *f, int n)
         sample_prior(&f->sampler, rng, c);
         OK(tsr_members_add(members, c, &err));
     }
-    OK(tsr_members_finish(members, &err));
     o->members = members;
-    o->residues = 5; /* shorter than the longest linker */
 }
 
 static void open_case(fixture *f, const test_case *k)

@@ -1,7 +1,9 @@
-/* Reads only positions and their unit. Boxes, velocities and observables are
- * ignored. */
-#include "store/h5md.h"
+/* Of H5MD, only positions and their unit are read. Boxes, velocities and
+ * observables are ignored. */
+#include "store/md_frames.h"
 
+#include "files/dcd.h"
+#include "files/file.h"
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 
@@ -12,14 +14,17 @@
 #include <string.h>
 #include <strings.h>
 
-struct tsr_h5md {
-    char *group; /* of the particles */
-    tsr_hdf5_input input;
+struct tsr_md_frames {
     int n_atom, n_frame;
+    double (*xyz)[3]; /* [n_atom] the frame read last */
+    tsr_dcd *dcd;     /* NULL: H5MD */
+    tsr_hdf5_input input;
+    char *group; /* of the particles */
     double to_ang;
 };
 
-int tsr_h5md_is(const char *path)
+/* Does the file begin as HDF5 files do? */
+static int is_hdf5(const char *path)
 {
     static const char signature[8] = "\211HDF\r\n\032\n";
     char head[8] = "";
@@ -44,7 +49,7 @@ static hid_t open_positions(hid_t file, const char *group)
 static herr_t find_positions(hid_t particles, const char *name,
                              const H5L_info_t *info, void *context)
 {
-    tsr_h5md *h = context;
+    tsr_md_frames *h = context;
     hsize_t size[H5S_MAX_RANK];
     const hid_t file = H5Iget_file_id(particles);
     const hid_t data = open_positions(file, name);
@@ -61,7 +66,7 @@ static herr_t find_positions(hid_t particles, const char *name,
     return is_found;
 }
 
-static tsr_status read_unit(tsr_h5md *h, hid_t file, tsr_err *err)
+static tsr_status read_unit(tsr_md_frames *h, hid_t file, tsr_err *err)
 {
     static const struct {
         const char *name;
@@ -84,7 +89,7 @@ static tsr_status read_unit(tsr_h5md *h, hid_t file, tsr_err *err)
     return status;
 }
 
-static tsr_status find_particles(tsr_h5md *h, tsr_err *err)
+static tsr_status find_particles(tsr_md_frames *h, tsr_err *err)
 {
     const hid_t file = h->input.file;
     if (tsr_hdf5_has(file, "particles"))
@@ -99,65 +104,95 @@ static tsr_status find_particles(tsr_h5md *h, tsr_err *err)
     return read_unit(h, file, err);
 }
 
-tsr_status tsr_h5md_open(const char *path, tsr_h5md **out, tsr_err *err)
+static tsr_status open_file(tsr_md_frames *f, const char *path,
+                            const char *atoms, int n_atom, tsr_log *log,
+                            tsr_err *err)
 {
-    tsr_h5md *h = calloc(1, sizeof *h);
-    *out = NULL;
-    TSR_TRY(tsr_allocated(h, err));
-    tsr_status status = tsr_hdf5_input_open(path, &h->input, err);
-    if (status == TSR_OK) {
-        status = find_particles(h, err);
+    TSR_TRY(tsr_file_check_input(path, err));
+    if (is_hdf5(path)) {
+        TSR_TRY(tsr_hdf5_input_open(path, &f->input, err));
+        const tsr_status status = find_particles(f, err);
         if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
+            return tsr_wrap(err, status, "'%s'", path);
+    } else {
+        TSR_TRY(tsr_dcd_open(path, &f->dcd, err));
+        const tsr_dcd_info info = tsr_dcd_info_get(f->dcd);
+        f->n_atom = info.n_atom, f->n_frame = info.n_frame;
+        if (info.is_cut)
+            tsr_warn(log, "'%s' ends within a frame; that frame is left out",
+                     path);
     }
-    if (status != TSR_OK) {
-        tsr_h5md_free(h);
-        return status;
-    }
-    *out = h;
-    return TSR_OK;
+    if (f->n_atom != n_atom)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %d atoms, but '%s' %d: they must be the "
+                        "same, in the same order, waters and hydrogens "
+                        "included",
+                        path, f->n_atom, atoms, n_atom);
+    f->xyz = calloc((size_t)n_atom, sizeof *f->xyz);
+    return tsr_allocated(f->xyz, err);
 }
 
-void tsr_h5md_free(tsr_h5md *h5md)
+tsr_status tsr_md_frames_open(const char *path, const char *atoms, int n_atom,
+                              tsr_log *log, tsr_md_frames **out, tsr_err *err)
 {
-    if (h5md == NULL)
+    tsr_md_frames *f = calloc(1, sizeof *f);
+    *out = NULL;
+    TSR_TRY(tsr_allocated(f, err));
+    f->input.file = -1;
+    const tsr_status status = open_file(f, path, atoms, n_atom, log, err);
+    if (status == TSR_OK)
+        *out = f;
+    else
+        tsr_md_frames_free(f);
+    return status;
+}
+
+void tsr_md_frames_free(tsr_md_frames *frames)
+{
+    if (frames == NULL)
         return;
     tsr_hdf5_quiet();
-    tsr_hdf5_input_close(&h5md->input);
-    free(h5md->group);
-    free(h5md);
+    tsr_hdf5_input_close(&frames->input);
+    tsr_dcd_free(frames->dcd);
+    free(frames->group);
+    free(frames->xyz);
+    free(frames);
 }
 
-int tsr_h5md_n_atom(const tsr_h5md *h5md)
+int tsr_md_frames_n(const tsr_md_frames *frames)
 {
-    return h5md->n_atom;
+    return frames->n_frame;
 }
 
-int tsr_h5md_n_frame(const tsr_h5md *h5md)
+static tsr_status read_h5md(tsr_md_frames *h, int k, tsr_err *err)
 {
-    return h5md->n_frame;
-}
-
-tsr_status tsr_h5md_read(tsr_h5md *h5md, int k, double (*xyz)[3], tsr_err *err)
-{
+    double(*xyz)[3] = h->xyz;
     const hsize_t offset[3] = {(hsize_t)k, 0, 0},
-                  size[3] = {1, (hsize_t)h5md->n_atom, 3};
+                  size[3] = {1, (hsize_t)h->n_atom, 3};
     tsr_hdf5_quiet();
-    const hid_t data = open_positions(h5md->input.file, h5md->group);
+    const hid_t data = open_positions(h->input.file, h->group);
     const int is_read = data >= 0 && tsr_hdf5_block(data, H5T_NATIVE_DOUBLE, 3,
                                                     offset, size, xyz, NULL);
     tsr_status status = is_read ? TSR_OK
                                 : tsr_hdf5_fail(err, TSR_E_DATA,
                                                 "'%s': frame %d cannot be read",
-                                                h5md->input.path, k + 1);
+                                                h->input.path, k + 1);
     tsr_hdf5_close(data);
-    for (int i = 0; i < h5md->n_atom && status == TSR_OK; i++)
+    for (int i = 0; i < h->n_atom && status == TSR_OK; i++)
         for (int d = 0; d < 3; d++) {
-            xyz[i][d] *= h5md->to_ang;
+            xyz[i][d] *= h->to_ang;
             if (!isfinite(xyz[i][d]))
                 status = tsr_fail(err, TSR_E_DATA,
                                   "'%s': frame %d, atom %d: not a number",
-                                  h5md->input.path, k + 1, i + 1);
+                                  h->input.path, k + 1, i + 1);
         }
     return status;
+}
+
+tsr_status tsr_md_frames_read(tsr_md_frames *frames, int k,
+                              const double (**xyz)[3], tsr_err *err)
+{
+    *xyz = (const double(*)[3])frames->xyz;
+    return frames->dcd != NULL ? tsr_dcd_read(frames->dcd, k, frames->xyz, err)
+                               : read_h5md(frames, k, err);
 }
