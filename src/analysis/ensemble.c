@@ -10,6 +10,7 @@
 #include "core/clones.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/vec3.h"
 
 #include <float.h>
 #include <gsl/gsl_randist.h>
@@ -42,14 +43,13 @@ static double dot(int n, const double *a, const double *b)
 static void set_nodes(tsr_ensemble_pool *p)
 {
     const tsr_parameter *c1 = &p->parameter[TSR_C1];
-    const double pi = 3.14159265358979324;
     p->n_node = c1->infer ? TSR_ENSEMBLE_NODES : 1;
     p->n_part = 2 * p->n_node + 1;
     p->node[0] = c1->start;
     for (int i = 0; i < p->n_node && c1->infer; i++)
         p->node[i] = 0.5 * (c1->low + c1->high) -
                      0.5 * (c1->high - c1->low) *
-                         cos(pi * (i + 0.5) / TSR_ENSEMBLE_NODES);
+                         cos(TSR_PI * (i + 0.5) / TSR_ENSEMBLE_NODES);
 }
 
 tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
@@ -85,15 +85,17 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
     return tsr_pool_check(&p->pool, err);
 }
 
-void tsr_ensemble_parts(const tsr_ensemble_pool *pool,
-                        const tsr_partials *partials, const double *matrix,
-                        double *scratch, double *part)
+tsr_status tsr_ensemble_parts(const tsr_ensemble_pool *pool,
+                              const tsr_partials *partials,
+                              const double *matrix, double *part, tsr_err *err)
 {
     const tsr_ensemble_pool *p = pool;
     const int n_q = partials->grid.n_q, n = p->saxs->n;
     const double *pair[TSR_N_COMP_PAIR];
     for (int i = 0; i < TSR_N_COMP_PAIR; i++)
         pair[i] = partials->pair + (size_t)i * (size_t)n_q;
+    double *scratch = malloc((size_t)n_q * sizeof *scratch);
+    TSR_TRY(tsr_allocated(scratch, err));
     for (int i = 0; i < p->n_part; i++) {
         const int power = i == 2 * p->n_node ? 2 : i % 2;
         for (int k = 0; k < n_q; k++) {
@@ -107,6 +109,8 @@ void tsr_ensemble_parts(const tsr_ensemble_pool *pool,
         }
         tsr_q_operator_apply(matrix, n, n_q, scratch, part + i * n);
     }
+    free(scratch);
+    return TSR_OK;
 }
 
 /* coefficient [n_part] out, of the parts at c1 and c2. */
@@ -805,8 +809,6 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
     double *curve = part + (size_t)p->n_part * n_dim;
     for (int j = 0; j < n; j++)
         add_parts(p, member[j], weight[j], part);
-    for (int j = 0; j < p->n && n == 0; j++)
-        add_parts(p, j, 1.0 / p->n, part);
     set_coefficients(p, draw->theta, coefficient);
     combine(p, coefficient, part, curve);
     finish_draw(p, curve, rng, draw);

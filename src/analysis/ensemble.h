@@ -68,10 +68,10 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
 
 /* The part curves of a conformation at the data's q: part [n_part][n_point]
  * out, electrons squared. matrix [n_point][n_q]: operator from the grid of the
- * partial profiles, which have three components. */
-void tsr_ensemble_parts(const tsr_ensemble_pool *pool,
-                        const tsr_partials *partials, const double *matrix,
-                        double *scratch, double *part);
+ * partial profiles, which have three components. Errors: TSR_E_NOMEM. */
+tsr_status tsr_ensemble_parts(const tsr_ensemble_pool *pool,
+                              const tsr_partials *partials,
+                              const double *matrix, double *part, tsr_err *err);
 
 /* Adds a conformation. Errors: TSR_E_NOMEM, TSR_E_NUMERIC (not finite). */
 tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
@@ -91,8 +91,8 @@ typedef struct {
     double scale, background; /* drawn from their conditional */
 } tsr_ensemble_draw;
 
-/* log P(D | ensemble, theta) of members [n] (indices) with weights [n], or with
- * n 0 of the whole pool; the draw's theta in, its other members out. rng NULL:
+/* log P(D | ensemble, theta) of members [n] (indices) with weights [n]; the
+ * draw's theta in, its other members out. rng NULL:
  * scale and background are the best. fit [n_point] out, at this scale and
  * background; or NULL. Errors: TSR_E_NOMEM. */
 tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,

@@ -100,7 +100,7 @@ static void measure(problem *p, int n, int k, const int *member,
                     const double *weight, double c2, double relative, double s,
                     gsl_rng *rng)
 {
-    double curve[N_Q], scratch[N_Q], part[TSR_ENSEMBLE_PARTS * N_Q];
+    double curve[N_Q], part[TSR_ENSEMBLE_PARTS * N_Q];
     curve_of(p, k, member, weight, 1.0, c2, curve);
     for (int i = 0; i < N_Q; i++) {
         p->q[i] = i * dq;
@@ -113,7 +113,7 @@ static void measure(problem *p, int n, int k, const int *member,
                               &err));
     for (int m = 0; m < n; m++) {
         const tsr_partials partials = partials_of(p, m);
-        tsr_ensemble_parts(&p->pool, &partials, p->identity, scratch, part);
+        OK(tsr_ensemble_parts(&p->pool, &partials, p->identity, part, &err));
         OK(tsr_ensemble_pool_add(&p->pool, part, &err));
     }
 }
