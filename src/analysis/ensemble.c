@@ -315,20 +315,16 @@ static void finish_draw(const tsr_ensemble_pool *p, const double *curve,
     const tsr_linear *l = &p->linear;
     const frame f = make_frame(p, draw->theta[TSR_ENSEMBLE_LOG_S]);
     const int n = p->n_dim;
-    const double mean =
-        dot(n, curve, p->one) * (l->infer_background ? 1.0 / p->one_norm : 0.0);
-    const double one_data =
-        l->infer_background ? p->one_data / p->one_norm : l->background;
+    const int is_free = l->infer_background; /* else b is subtracted */
+    const double one = is_free ? dot(n, curve, p->one) : 0.0;
+    const double mean = one * (1.0 / p->one_norm);
+    const double data_mean = is_free ? p->one_data / p->one_norm : 0.0;
+    const double cross = dot(n, curve, p->data) - one * data_mean;
     tsr_fit fit = {.model_mean = mean, .one_norm = p->one_norm};
-    const double one = mean * p->one_norm;
-    const double cross =
-        dot(n, curve, p->data) - one * (l->infer_background ? one_data : 0.0);
     fit.model_norm = dot(n, curve, curve) - one * mean;
     fit.scale = l->infer_scale ? cross / fit.model_norm : l->scale;
-    fit.background =
-        l->infer_background ? one_data - fit.scale * mean : l->background;
-    fit.square_sum = p->data_norm -
-                     (l->infer_background ? p->one_data * one_data : 0.0) -
+    fit.background = is_free ? data_mean - fit.scale * mean : l->background;
+    fit.square_sum = p->data_norm - p->one_data * data_mean -
                      fit.scale * (2.0 * cross - fit.scale * fit.model_norm);
     draw->chi2 = fit.square_sum / p->saxs->n;
     draw->log_lik = log_lik_curve(p, &f, curve);
@@ -845,78 +841,51 @@ static double square_distance(int n, const double *a, const double *b)
     return sum;
 }
 
-/* Assigns every conformation to the nearest of n centres at [n][n_dim]. mean
- * [n][n_dim], size [n] out: of the groups; near [n] out: the conformation
- * nearest to each centre. Returns the conformation farthest from its centre;
- * *farthest out: this distance. */
-static int assign(const tsr_ensemble_pool *p, const double *coefficient, int n,
-                  const double *at, double *curve, int *group, double *mean,
-                  int *size, int *near, double *farthest)
-{
-    double best[TSR_ENSEMBLE_GROUPS];
-    int outer = 0;
-    *farthest = 0.0;
-    memset(mean, 0, (size_t)(n * p->n_dim) * sizeof *mean);
-    for (int g = 0; g < n; g++)
-        size[g] = near[g] = 0, best[g] = HUGE_VAL;
-    for (int m = 0; m < p->n; m++) {
-        double least = HUGE_VAL;
-        scaled_curve(p, coefficient, m, curve);
-        for (int g = 0; g < n; g++) {
-            const double d =
-                square_distance(p->n_dim, curve, at + g * p->n_dim);
-            if (d < least) {
-                least = d;
-                group[m] = g;
-            }
-        }
-        const int g = group[m];
-        size[g]++;
-        for (int a = 0; a < p->n_dim; a++)
-            mean[g * p->n_dim + a] += curve[a];
-        if (least < best[g]) {
-            best[g] = least;
-            near[g] = m;
-        }
-        if (least > *farthest) {
-            *farthest = least;
-            outer = m;
-        }
-    }
-    *farthest = sqrt(*farthest);
-    return outer;
-}
-
 int tsr_ensemble_groups(const tsr_ensemble_pool *pool,
                         const double contrast[TSR_N_CONTRAST], double least,
                         int n_group, int *group, int *centre)
 {
     enum { TURNS = 10 };
     const tsr_ensemble_pool *p = pool;
-    const size_t n_dim = (size_t)p->n_dim;
-    double coefficient[TSR_ENSEMBLE_PARTS] = {0.0}, farthest;
-    int size[TSR_ENSEMBLE_GROUPS], n = 1;
-    double *at = calloc((2 * TSR_ENSEMBLE_GROUPS + 1) * n_dim, sizeof *at);
+    const int n_dim = p->n_dim;
+    double coefficient[TSR_ENSEMBLE_PARTS] = {0.0};
+    double *at = calloc((size_t)((2 * n_group + 1) * n_dim), sizeof *at);
     if (at == NULL)
         return 0;
-    double *mean = at + TSR_ENSEMBLE_GROUPS * n_dim;
-    double *curve = mean + TSR_ENSEMBLE_GROUPS * n_dim;
+    double *sum = at + n_group * n_dim, *curve = sum + n_group * n_dim;
+    int n = 1;
     set_coefficients(p, contrast, coefficient);
     scaled_curve(p, coefficient, 0, at);
-    for (int turn = 0;; turn++) {
-        const int outer = assign(p, coefficient, n, at, curve, group, mean,
-                                 size, centre, &farthest);
-        if (n < n_group && farthest > least) {
-            turn = 0;
-            scaled_curve(p, coefficient, outer, at + (size_t)n++ * n_dim);
-            continue;
-        }
-        if (turn == TURNS)
-            break;
+    for (int turn = 0; turn <= TURNS; turn++) {
+        double farthest = 0.0, best[TSR_ENSEMBLE_GROUPS];
+        int size[TSR_ENSEMBLE_GROUPS] = {0}, outer = 0;
+        memset(sum, 0, (size_t)(n * n_dim) * sizeof *sum);
         for (int g = 0; g < n; g++)
-            for (size_t a = 0; a < n_dim && size[g] > 0; a++)
-                at[(size_t)g * n_dim + a] =
-                    mean[(size_t)g * n_dim + a] / size[g];
+            centre[g] = 0, best[g] = HUGE_VAL;
+        for (int m = 0; m < p->n; m++) {
+            double nearest = HUGE_VAL;
+            scaled_curve(p, coefficient, m, curve);
+            for (int g = 0; g < n; g++) {
+                const double d = square_distance(n_dim, curve, at + g * n_dim);
+                if (d < nearest)
+                    nearest = d, group[m] = g;
+            }
+            const int g = group[m];
+            size[g]++;
+            for (int a = 0; a < n_dim; a++)
+                sum[g * n_dim + a] += curve[a];
+            if (nearest < best[g])
+                best[g] = nearest, centre[g] = m;
+            if (nearest > farthest)
+                farthest = nearest, outer = m;
+        }
+        if (n < n_group && sqrt(farthest) > least) {
+            turn = 0;
+            scaled_curve(p, coefficient, outer, at + n++ * n_dim);
+        } else
+            for (int g = 0; g < n; g++)
+                for (int a = g * n_dim; a < (g + 1) * n_dim && size[g] > 0; a++)
+                    at[a] = sum[a] / size[g];
     }
     free(at);
     return n;

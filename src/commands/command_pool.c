@@ -84,17 +84,17 @@ static const tsr_field fields[] = {
 
 enum { MOST_KINDS = 40, N_GROUP = 4, MOST_LISTED = 12, N_BIN = 24 };
 
-/* Quantities of each draw; the posterior intervals of those before LOG_LIK are
- * shown. */
-enum { RG, D_MAX, C1, C2, NOISE, LOG_LIK, CHI2, N_QUANTITY };
+/* Quantities of each draw. R-hat is that of the first three; intervals are
+ * shown of those between LOG_LIK and CHI2. */
+enum { LOG_LIK, RG, D_MAX, C1, C2, NOISE, CHI2, N_QUANTITY };
 
 /* One size of ensemble. */
 typedef struct {
     char name[32];
     double log_z, error, probability;
-    double chi2;        /* the least of the draws */
-    double range[2][3]; /* of RG and D_MAX, 5, 50 and 95 % of the draws */
-    double rhat;        /* the worst of RG, D_MAX and LOG_LIK */
+    double chi2; /* the least of the draws */
+    double rhat; /* the worst */
+    tsr_convergence summary[D_MAX + 1];
 } row;
 
 /* The members of a draw. */
@@ -107,9 +107,9 @@ typedef struct {
 /* Classes of conformations, and the share of each in the ensembles. */
 typedef struct {
     int n;
-    int *of;                   /* [conformations] class; -1: none */
-    int *size;                 /* [n] conformations */
-    double *mean, *low, *high; /* [n] mean, 5 and 95 % of the share */
+    int *of;                /* [conformations] class; -1: none */
+    int *size;              /* [n] conformations */
+    tsr_convergence *share; /* [n] */
 } classes;
 
 typedef struct {
@@ -396,23 +396,6 @@ static tsr_status make_pool(work *w, const tsr_args *args, tsr_err *err)
 
 /* ---- the posterior ---- */
 
-/* q [3] out: 5, 50 and 95 % of value [n], or of value[index[0]], ... Errors:
- * TSR_E_NOMEM. */
-static tsr_status quantiles(int n, const double *value, const int *index,
-                            double q[3], tsr_err *err)
-{
-    double *sorted = malloc((size_t)n * sizeof *sorted);
-    TSR_TRY(tsr_allocated(sorted, err));
-    for (int i = 0; i < n; i++)
-        sorted[i] = value[index != NULL ? index[i] : i];
-    gsl_sort(sorted, 1, (size_t)n);
-    for (int i = 0; i < 3; i++)
-        q[i] = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n,
-                                                   0.05 + 0.45 * i);
-    free(sorted);
-    return TSR_OK;
-}
-
 /* Draw `at` of all rows. */
 static const tsr_ensemble_draw *draw_at(const work *w, int at)
 {
@@ -459,21 +442,17 @@ static tsr_status measure_draws(work *w, tsr_err *err)
 
 static tsr_status describe_row(work *w, int r, tsr_err *err)
 {
-    static const int compared[] = {RG, D_MAX, LOG_LIK};
     const int first = r * w->n_draw;
     row *out = &w->row[r];
     out->log_z =
         tsr_evidence_pool_groups(N_GROUP, w->sample[r].log_z, &out->error);
     out->chi2 = gsl_stats_min(w->value[CHI2] + first, 1, (size_t)w->n_draw);
     out->rhat = 1.0;
-    for (int v = 0; v < 2; v++)
-        TSR_TRY(quantiles(w->n_draw, w->value[v] + first, NULL, out->range[v],
-                          err));
-    for (int v = 0; v < 3; v++) {
-        tsr_convergence c;
+    for (int v = 0; v <= D_MAX; v++) {
         TSR_TRY(tsr_convergence_make(N_GROUP, N_GROUP, w->n_draw / N_GROUP,
-                                     w->value[compared[v]] + first, &c, err));
-        out->rhat = fmax(out->rhat, c.rhat);
+                                     w->value[v] + first, &out->summary[v],
+                                     err));
+        out->rhat = fmax(out->rhat, out->summary[v].rhat);
     }
     return TSR_OK;
 }
@@ -511,11 +490,9 @@ static tsr_status weigh_rows(work *w, tsr_err *err)
 static tsr_status measure_classes(work *w, classes *c, tsr_err *err)
 {
     const int n = w->n_draw;
-    double *share, q[3];
+    double *share;
     tsr_pool_array(&w->pool, c->size, c->n);
-    tsr_pool_array(&w->pool, c->mean, c->n);
-    tsr_pool_array(&w->pool, c->low, c->n);
-    tsr_pool_array(&w->pool, c->high, c->n);
+    tsr_pool_array(&w->pool, c->share, c->n);
     tsr_pool_array(&w->pool, share, (size_t)c->n * (size_t)n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     for (int i = 0; i < w->curves.n; i++)
@@ -526,13 +503,10 @@ static tsr_status measure_classes(work *w, classes *c, tsr_err *err)
         for (int j = 0; j < e.n; j++)
             if (c->of[e.member[j]] >= 0)
                 share[c->of[e.member[j]] * n + i] += e.weight[j];
-        for (int g = 0; g < c->n; g++)
-            c->mean[g] += share[g * n + i] / n;
     }
-    for (int g = 0; g < c->n; g++) {
-        TSR_TRY(quantiles(n, share + g * n, NULL, q, err));
-        c->low[g] = q[0], c->high[g] = q[2];
-    }
+    for (int g = 0; g < c->n; g++)
+        TSR_TRY(
+            tsr_convergence_make(0, 1, n, share + g * n, &c->share[g], err));
     return TSR_OK;
 }
 
@@ -637,59 +611,81 @@ static tsr_status best_fit(work *w, tsr_profile_result *r, int *which,
 
 /* ---- the answer ---- */
 
+/* Begins a part of the answer: an array, or lines under a title. */
+static void begin_part(const work *w, tsr_json *json, const char *key,
+                       const char *title)
+{
+    if (json != NULL)
+        tsr_json_array(json, key);
+    else
+        fprintf(w->out, "\n%s", title);
+}
+
 static void print_rows(const work *w, tsr_json *json)
 {
     tsr_table t = {.out = w->out, .json = json};
+    begin_part(w, json, "ensembles", "");
     for (int r = 0; r < w->n_kind; r++) {
         const row *x = &w->row[r];
         const tsr_ensemble_kind kind = w->sample[r].kind;
-        const double *rg = x->range[RG], *d_max = x->range[D_MAX];
+        const tsr_convergence *rg = &x->summary[RG], *d = &x->summary[D_MAX];
         tsr_table_row(&t, NULL);
         tsr_table_put(&t,
                       "name|ensemble %-12s members %d copies %i log_z|log~Z "
                       "%10.2f error|+- %6.2f probability|P %6.3f "
-                      "chi2|chi2/N %7.3f",
-                      x->name, kind.n_member, kind.is_copies, x->log_z,
-                      x->error, x->probability, x->chi2);
-        tsr_table_put(&t,
+                      "chi2|chi2/N %7.3f "
                       "rg|Rg %7.2f rg_q5|5~%% %7.2f rg_q95|95~%% %7.2f "
                       "d_max|D_max %6.1f d_max_q5 %g d_max_q95 %g "
                       "rhat|R-hat %6.3f",
-                      rg[1], rg[0], rg[2], d_max[1], d_max[0], d_max[2],
-                      x->rhat);
+                      x->name, kind.n_member, kind.is_copies, x->log_z,
+                      x->error, x->probability, x->chi2, rg->median, rg->q5,
+                      rg->q95, d->median, d->q5, d->q95, x->rhat);
         tsr_table_end(&t);
     }
+    if (json != NULL)
+        tsr_json_close(json);
+    else
+        fputs("chi2/N: the least of the draws. members: weights of their own; "
+              "copies: equal\nweights, as theta of maximum entropy\n\n",
+              w->out);
 }
 
 /* A row for each quantity of an ensemble. */
 static tsr_status print_intervals(const work *w, tsr_json *json, tsr_err *err)
 {
-    static const char *const name[LOG_LIK][2] = {
-        [RG] = {"rg", "Rg (A)"},
-        [D_MAX] = {"d_max", "mean D_max (A)"},
-        [C1] = {"c1", "c1"},
-        [C2] = {"c2", "c2"},
-        [NOISE] = {"noise_scale", "noise s"}};
+    static const char *const name[][2] = {[RG] = {"rg", "Rg (A)"},
+                                          [D_MAX] = {"d_max", "mean D_max (A)"},
+                                          [C1] = {"c1", "c1"},
+                                          [C2] = {"c2", "c2"},
+                                          [NOISE] = {"noise_scale", "noise s"}};
     tsr_table t = {.out = w->out, .json = json};
-    for (int v = 0; v < LOG_LIK; v++) {
-        double q[3];
-        TSR_TRY(quantiles(w->n_draw, w->value[v], w->chosen, q, err));
+    double *value = malloc((size_t)w->n_draw * sizeof *value);
+    tsr_status status = tsr_allocated(value, err);
+    for (int v = RG; v < CHI2 && status == TSR_OK; v++) {
+        tsr_convergence x;
+        for (int i = 0; i < w->n_draw; i++)
+            value[i] = w->value[v][w->chosen[i]];
+        status = tsr_convergence_make(0, 1, w->n_draw, value, &x, err);
         tsr_table_row(&t, name[v][0]);
         tsr_table_put(&t,
                       "|over~all~ensembles %-18s q5|5~%% %10.4g "
                       "median|median %10.4g q95|95~%% %10.4g",
-                      name[v][1], q[0], q[1], q[2]);
+                      name[v][1], x.q5, x.median, x.q95);
         tsr_table_end(&t);
     }
-    return TSR_OK;
+    free(value);
+    return status;
 }
 
 /* A row for each class, named by one of its conformations. */
-static void print_classes(const work *w, tsr_json *json, const classes *c,
+static void print_classes(const work *w, tsr_json *json, const char *key,
+                          const char *title, const classes *c,
                           const int *typical)
 {
     tsr_table t = {.out = w->out, .json = json};
+    begin_part(w, json, key, title);
     for (int g = 0; g < c->n; g++) {
+        const tsr_convergence *x = &c->share[g];
         char text[256];
         tsr_table_row(&t, NULL);
         tsr_table_put(&t,
@@ -698,10 +694,11 @@ static void print_classes(const work *w, tsr_json *json, const classes *c,
                       "weight|weight %7.4f q5|5~%% %7.4f q95|95~%% %7.4f",
                       label_of(w, typical[g], text), typical[g],
                       w->rg[typical[g]], w->d_max[typical[g]],
-                      (double)c->size[g] / w->curves.n, c->mean[g], c->low[g],
-                      c->high[g]);
+                      (double)c->size[g] / w->curves.n, x->mean, x->q5, x->q95);
         tsr_table_end(&t);
     }
+    if (json != NULL)
+        tsr_json_close(json);
 }
 
 /* Conclusions: which ensembles, whether they explain the data, convergence. */
@@ -754,41 +751,31 @@ static void conclude(const work *w, const tsr_profile_result *fit,
 
 static void put_distribution(const work *w, tsr_json *j)
 {
-    const classes *c = &w->by_rg;
+    static const char *const key[] = {"weight", "q5", "q95"};
     tsr_json_object(j, "rg_distribution");
-    tsr_json_members(j, "from %g to %g", w->range[0], w->range[1]);
-    tsr_json_array(j, "pool");
-    for (int i = 0; i < c->n; i++)
-        tsr_json_integer(j, NULL, c->size[i]);
+    tsr_json_members(j, "from %g to %g pool[", w->range[0], w->range[1]);
+    for (int i = 0; i < N_BIN; i++)
+        tsr_json_integer(j, NULL, w->by_rg.size[i]);
     tsr_json_close(j);
-    tsr_json_numbers(j, "weight", c->n, c->mean);
-    tsr_json_numbers(j, "q5", c->n, c->low);
-    tsr_json_numbers(j, "q95", c->n, c->high);
+    for (int v = 0; v < 3; v++) {
+        tsr_json_array(j, key[v]);
+        for (int i = 0; i < N_BIN; i++) {
+            const tsr_convergence *x = &w->by_rg.share[i];
+            tsr_json_number(j, NULL,
+                            v == 0   ? x->mean
+                            : v == 1 ? x->q5
+                                     : x->q95);
+        }
+        tsr_json_close(j);
+    }
     tsr_json_close(j);
-}
-
-/* Begins and ends a part of the answer: an array, or lines under a title. */
-static void begin_part(const work *w, tsr_json *json, const char *key,
-                       const char *title)
-{
-    if (json != NULL)
-        tsr_json_array(json, key);
-    else
-        fputs(title, w->out);
-}
-
-static void end_part(const work *w, tsr_json *json)
-{
-    if (json != NULL)
-        tsr_json_close(json);
-    else
-        fputc('\n', w->out);
 }
 
 static tsr_status print(const work *w, const tsr_profile_result *fit,
                         tsr_err *err)
 {
-    tsr_json j = {.out = w->out, .digits = 9}, *json = w->o->json ? &j : NULL;
+    tsr_json j = {.out = w->out, .digits = 9};
+    tsr_json *json = w->o->json ? &j : NULL;
     tsr_words words;
     if (json != NULL) {
         tsr_json_object(json, NULL);
@@ -801,28 +788,21 @@ static tsr_status print(const work *w, const tsr_profile_result *fit,
                          w->row[w->best].name, fit->fit.chi2,
                          fit->fit.reduced_chi2, fit->fit.cormap_p);
     } else
-        fprintf(w->out, "pool of %d conformations, data %s: %d points\n\n",
+        fprintf(w->out, "pool of %d conformations, data %s: %d points\n",
                 w->curves.n, tsr_text_file_name(w->saxs->path), w->saxs->n);
-    begin_part(w, json, "ensembles", "");
     print_rows(w, json);
-    if (json == NULL)
-        fputs("chi2/N: the least of the draws. members: weights of their own; "
-              "copies: equal\nweights, as theta of maximum entropy\n",
-              w->out);
-    end_part(w, json);
     TSR_TRY(print_intervals(w, json, err));
-    begin_part(w, json, "groups",
-               "\ngroups of similar curves, by their typical conformation\n");
-    print_classes(w, json, &w->group, w->centre);
-    end_part(w, json);
-    begin_part(w, json, "conformations_of_largest_weight",
-               "conformations of largest weight\n");
-    print_classes(w, json, &w->member, w->ranking);
-    end_part(w, json);
+    print_classes(w, json, "groups",
+                  "groups of similar curves, by their typical conformation\n",
+                  &w->group, w->centre);
+    print_classes(w, json, "conformations_of_largest_weight",
+                  "conformations of largest weight\n", &w->member, w->ranking);
     tsr_words_begin(&words);
     conclude(w, fit, &words);
-    if (json == NULL)
+    if (json == NULL) {
+        fputc('\n', w->out);
         return tsr_words_print(&words, w->out, 0, "", err);
+    }
     put_distribution(w, json);
     TSR_TRY(tsr_json_lines(json, "verdict", &words, err));
     tsr_json_close(json);
@@ -953,15 +933,15 @@ static tsr_status check_folder(const work *w, const tsr_args *args,
 static tsr_status write_distribution(const work *w, tsr_err *err)
 {
     enum { N = 2 * N_BIN }; /* the ends of the steps */
-    const classes *c = &w->by_rg;
     double x[N], low[N], high[N], mean[N], pool[N];
     tsr_figure f = tsr_figure_new("distribution", "Rg of the ensembles",
                                   "Rg (\xc3\x85)", 650);
     for (int i = 0; i < N; i++) {
-        const int g = i / 2, edge = (i + 1) / 2;
+        const int bin = i / 2, edge = (i + 1) / 2;
+        const tsr_convergence *share = &w->by_rg.share[bin];
         x[i] = w->range[0] + (w->range[1] - w->range[0]) * edge / N_BIN;
-        low[i] = c->low[g], high[i] = c->high[g], mean[i] = c->mean[g];
-        pool[i] = (double)c->size[g] / w->curves.n;
+        low[i] = share->q5, high[i] = share->q95, mean[i] = share->mean;
+        pool[i] = (double)w->by_rg.size[bin] / w->curves.n;
     }
     tsr_figure_panel(&f, "share", 0, 220);
     tsr_figure_layer(&f, TSR_LAYER_BAND, "weight, middle 90 %",
