@@ -13,6 +13,7 @@
 #include "core/vec3.h"
 
 #include <float.h>
+#include <gsl/gsl_math.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_erf.h>
 #include <gsl/gsl_statistics_double.h>
@@ -70,19 +71,22 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
     set_nodes(p);
     p->room = 16;
     tsr_pool_array(&p->pool, p->axis, (size_t)n * (size_t)n);
+    tsr_pool_array(&p->pool, p->u, n);
+    tsr_pool_array(&p->pool, p->d, n);
     tsr_pool_array(&p->pool, p->one, n + 16);
     tsr_pool_array(&p->pool, p->data, n + 16);
     tsr_pool_array(&p->pool, p->score,
                    (size_t)most * (size_t)(p->n_part * p->room));
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int k = 0; k < n; k++) {
-        const double one = 1.0 / saxs->sigma[k];
-        const double data = (saxs->intensity[k] - b) * one;
+        p->u[k] = 1.0 / saxs->sigma[k];
+        p->d[k] = (saxs->intensity[k] - b) * p->u[k];
         p->log_sigma += log(saxs->sigma[k]);
-        p->one_norm += one * one;
-        p->one_data += one * data;
-        p->data_norm += data * data;
     }
-    return tsr_pool_check(&p->pool, err);
+    p->one_norm = dot(n, p->u, p->u);
+    p->one_data = dot(n, p->u, p->d);
+    p->data_norm = dot(n, p->d, p->d);
+    return TSR_OK;
 }
 
 tsr_status tsr_ensemble_parts(const tsr_ensemble_pool *pool,
@@ -159,7 +163,6 @@ static void add_axis(tsr_ensemble_pool *p, const double *x)
 {
     const int n = p->saxs->n;
     double *axis = p->axis + (size_t)p->n_dim * (size_t)n;
-    const double b = p->linear.infer_background ? 0.0 : p->linear.background;
     memcpy(axis, x, (size_t)n * sizeof *axis);
     for (int i = 0; i < p->n_dim; i++) { /* again, against rounding */
         const double *a = p->axis + (size_t)i * (size_t)n;
@@ -168,26 +171,10 @@ static void add_axis(tsr_ensemble_pool *p, const double *x)
             axis[k] -= along * a[k];
     }
     const double size = sqrt(dot(n, axis, axis));
-    double one = 0.0, data = 0.0;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++)
         axis[k] /= size;
-        one += axis[k] / p->saxs->sigma[k];
-        data += axis[k] * (p->saxs->intensity[k] - b) / p->saxs->sigma[k];
-    }
-    p->one[p->n_dim] = one;
-    p->data[p->n_dim++] = data;
-}
-
-/* The scale of the first conformation's curve x [n_point] over sigma, for the
- * size of what lies outside the axes. */
-static double rough_scale(const tsr_ensemble_pool *p, const double *x)
-{
-    double norm = 0.0, cross = 0.0;
-    for (int k = 0; k < p->saxs->n; k++) {
-        norm += x[k] * x[k];
-        cross += x[k] * p->saxs->intensity[k] / p->saxs->sigma[k];
-    }
-    return fabs(cross) / norm;
+    p->one[p->n_dim] = dot(n, axis, p->u);
+    p->data[p->n_dim++] = dot(n, axis, p->d);
 }
 
 tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
@@ -207,7 +194,7 @@ tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
         memset(p->score + row_of(p, p->n, i), 0,
                (size_t)p->room * sizeof *p->score);
         if (p->scale == 0.0)
-            p->scale = rough_scale(p, x);
+            p->scale = fabs(dot(n, x, p->d)) / dot(n, x, x);
         for (int a = 0;; a++) {
             if (a == p->n_dim) {
                 const double rest = p->scale * most * sqrt(dot(n, x, x));
@@ -247,9 +234,8 @@ static frame make_frame(const tsr_ensemble_pool *p, double log_s)
 {
     const tsr_linear *l = &p->linear;
     frame f = {.s = exp(log_s), .data_norm = p->data_norm};
-    f.log_first = -p->log_sigma -
-                  0.5 * (p->saxs->n - l->infer_scale - l->infer_background) *
-                      (log_2pi + 2.0 * log_s);
+    f.log_first = -p->log_sigma - 0.5 * (p->saxs->n - 1 - l->infer_background) *
+                                      (log_2pi + 2.0 * log_s);
     if (l->infer_background) {
         const double ratio =
             l->background_sd > 0.0 ? f.s / l->background_sd : 0.0;
@@ -266,26 +252,12 @@ static double log_lik_of(const tsr_ensemble_pool *p, const frame *f,
 {
     norm -= one * one * f->inverse_one;
     data -= one * p->one_data * f->inverse_one;
-    const double inverse = 1.0 / (f->s * f->s);
-    const double c = p->linear.infer_scale ? data / norm : p->linear.scale;
+    const double c = data / norm;
     const double square = f->data_norm - c * (2.0 * data - c * norm);
-    double sum = f->log_first - 0.5 * square * inverse;
-    if (p->linear.infer_scale) {
-        const double z = data / (sqrt(norm) * f->s);
-        sum -= 0.5 * log(norm);
-        if (z < 8.0)
-            sum +=
-                gsl_sf_log_erfc(-0.7071067811865476 * z) - 0.6931471805599453;
-    }
-    return sum;
-}
-
-static double log_lik_curve(const tsr_ensemble_pool *p, const frame *f,
-                            const double *curve)
-{
-    const int n = p->n_dim;
-    return log_lik_of(p, f, dot(n, curve, curve), dot(n, curve, p->one),
-                      dot(n, curve, p->data));
+    const double z = data / (sqrt(norm) * f->s);
+    const double sum =
+        f->log_first - 0.5 * square * (1.0 / (f->s * f->s)) - 0.5 * log(norm);
+    return z < 8.0 ? sum + (gsl_sf_log_erfc(-M_SQRT1_2 * z) - M_LN2) : sum;
 }
 
 /* curve [n_dim] out: from parts [n_part][n_dim]. */
@@ -314,20 +286,21 @@ static void finish_draw(const tsr_ensemble_pool *p, const double *curve,
 {
     const tsr_linear *l = &p->linear;
     const frame f = make_frame(p, draw->theta[TSR_ENSEMBLE_LOG_S]);
-    const int n = p->n_dim;
+    const double norm = dot(p->n_dim, curve, curve);
+    const double one = dot(p->n_dim, curve, p->one);
+    const double data = dot(p->n_dim, curve, p->data);
     const int is_free = l->infer_background; /* else b is subtracted */
-    const double one = is_free ? dot(n, curve, p->one) : 0.0;
-    const double mean = one * (1.0 / p->one_norm);
+    const double mean = is_free ? one / p->one_norm : 0.0;
     const double data_mean = is_free ? p->one_data / p->one_norm : 0.0;
-    const double cross = dot(n, curve, p->data) - one * data_mean;
-    tsr_fit fit = {.model_mean = mean, .one_norm = p->one_norm};
-    fit.model_norm = dot(n, curve, curve) - one * mean;
-    fit.scale = l->infer_scale ? cross / fit.model_norm : l->scale;
+    const double cross = data - one * data_mean;
+    tsr_fit fit = {.model_mean = mean,
+                   .one_norm = p->one_norm,
+                   .model_norm = norm - one * mean};
+    fit.scale = cross / fit.model_norm;
     fit.background = is_free ? data_mean - fit.scale * mean : l->background;
-    fit.square_sum = p->data_norm - p->one_data * data_mean -
-                     fit.scale * (2.0 * cross - fit.scale * fit.model_norm);
+    fit.square_sum = p->data_norm - p->one_data * data_mean - fit.scale * cross;
     draw->chi2 = fit.square_sum / p->saxs->n;
-    draw->log_lik = log_lik_curve(p, &f, curve);
+    draw->log_lik = log_lik_of(p, &f, norm, one, data);
     tsr_linear_add_prior(l, f.s, &fit);
     draw->scale = fit.scale;
     draw->background = fit.background;
@@ -390,9 +363,12 @@ static double log_lik_at(const population *x, const double *theta,
 {
     double coefficient[TSR_ENSEMBLE_PARTS];
     const frame f = make_frame(x->p, theta[TSR_ENSEMBLE_LOG_S]);
+    const int n = x->p->n_dim;
     set_coefficients(x->p, theta, coefficient);
     combine(x->p, coefficient, part, x->curve);
-    return log_lik_curve(x->p, &f, x->curve);
+    return log_lik_of(x->p, &f, dot(n, x->curve, x->curve),
+                      dot(n, x->curve, x->p->one),
+                      dot(n, x->curve, x->p->data));
 }
 
 static void draw_from_prior(const population *x, particle *a)

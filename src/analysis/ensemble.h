@@ -48,18 +48,19 @@ typedef struct {
     double node[TSR_ENSEMBLE_NODES]; /* c1 */
     int n, n_dim, room;              /* conformations, axes, reserved axes */
     int most;                        /* reserved conformations */
+    double *u, *d;                   /* [n_point] 1 / sigma, data over sigma */
     double *axis;                    /* [n_point][n_point] */
     float *score;                    /* [n][n_part][room] */
     double scale;                    /* c of the first conformation */
     double log_sigma;                /* sum of log sigma */
-    double one_norm, one_data, data_norm; /* products of 1 / sigma and of the
-                                             data over sigma */
+    double one_norm, one_data, data_norm; /* products of u and d */
     double *one, *data;                   /* [n_dim] coordinates of both */
 } tsr_ensemble_pool;
 
 /* An empty pool for `most` conformations. contrast: priors or fixed values of
- * c1 and c2. The prior of s is that of `noise: measured`. The caller clears
- * out->pool, also after an error. Errors: TSR_E_NOMEM. */
+ * c1 and c2. The scale is inferred. The prior of s is that of `noise:
+ * measured`. The caller clears out->pool, also after an error. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
                                   const tsr_linear *linear,
                                   const tsr_parameter contrast[TSR_N_CONTRAST],

@@ -25,14 +25,13 @@
 
 static const char *const infer_words[] = {"infer", NULL};
 static const char *const background_words[] = {"flat", "none", "infer", NULL};
-static const char *const frames_words[] = {"all", NULL};
 
 typedef struct {
     tsr_curve_options curve;
     char *output, *device, *trajectory, *members, *copies;
     int force, json;
-    tsr_number_or_word c1, c2, background, frames;
-    long draws, seed, threads;
+    tsr_number_or_word c1, c2, background;
+    long frames, draws, seed, threads;
 } options;
 
 static const tsr_field fields[] = {
@@ -41,10 +40,10 @@ static const tsr_field fields[] = {
               .argument = "FILE",
               .doc = "frames of this trajectory (DCD, H5MD), with the atoms of "
                      "the one structure in the same order"),
-    TSR_FIELD(NUMBER_OR_WORD, "frames", options, frames, .argument = "N",
-              .initial = "all", .min = 1.0, .max = 1e9, .words = frames_words,
+    TSR_FIELD(INT, "frames", options, frames, .argument = "N", .min = 1,
+              .max = 1e9,
               .doc = "conformations of each file, run or trajectory, evenly "
-                     "selected, or all"),
+                     "selected; default: all"),
     TSR_FIELD(STRING, "members", options, members, .argument = "LIST",
               .initial = "1:4",
               .doc = "sizes of the ensembles whose members have weights of "
@@ -219,7 +218,7 @@ static tsr_status make_settings(work *w, const tsr_args *args, tsr_err *err)
 static tsr_status open_files(work *w, const tsr_args *args, tsr_err *err)
 {
     const options *o = w->o;
-    const int most = o->frames.word == 0 ? INT_MAX : (int)o->frames.number;
+    const int most = o->frames > 0 ? (int)o->frames : INT_MAX;
     tsr_pool_array(&w->pool, w->file, args->n);
     tsr_pool_array(&w->pool, w->first, args->n + 1);
     TSR_TRY(tsr_pool_check(&w->pool, err));
@@ -708,13 +707,14 @@ static void conclude(const work *w, const tsr_profile_result *fit,
     const row *best = &w->row[w->best];
     double worst = 1.0, error = 0.0;
     int n_open = 0; /* not excluded by odds of 20 to 1, exp(3) */
-    for (int r = 0; r < w->n_kind; r++)
-        n_open += r != w->best && w->row[r].log_z > best->log_z - 3.0;
-    for (int r = 0; r < w->n_kind; r++)
-        if (w->row[r].log_z + 3.0 * w->row[r].error > best->log_z - 4.6) {
-            worst = fmax(worst, w->row[r].rhat);
-            error = fmax(error, w->row[r].error);
+    for (int r = 0; r < w->n_kind; r++) {
+        const row *x = &w->row[r];
+        n_open += x != best && x->log_z > best->log_z - 3.0;
+        if (x->log_z + 3.0 * x->error > best->log_z - 4.6) {
+            worst = fmax(worst, x->rhat);
+            error = fmax(error, x->error);
         }
+    }
     tsr_words_add(words, "Most probable: %s (%.2f).", best->name,
                   best->probability);
     if (w->best > 0)
