@@ -280,10 +280,14 @@ static void add_parts(const tsr_ensemble_pool *p, int conformation,
             part[i * p->n_dim + a] += weight * (double)score[i * p->room + a];
 }
 
-/* Completes a draw whose mean curve over sigma is known. */
-static void finish_draw(const tsr_ensemble_pool *p, const double *curve,
-                        gsl_rng *rng, tsr_ensemble_draw *draw)
+/* Completes a draw whose theta and weighted sums of parts are known. curve
+ * [n_dim] out: the mean curve over sigma. */
+static void finish_draw(const tsr_ensemble_pool *p, const double *part,
+                        gsl_rng *rng, double *curve, tsr_ensemble_draw *draw)
 {
+    double coefficient[TSR_ENSEMBLE_PARTS];
+    set_coefficients(p, draw->theta, coefficient);
+    combine(p, coefficient, part, curve);
     const tsr_linear *l = &p->linear;
     const frame f = make_frame(p, draw->theta[TSR_ENSEMBLE_LOG_S]);
     const double norm = dot(p->n_dim, curve, curve);
@@ -335,14 +339,6 @@ typedef struct {
     double *before;        /* [n] log likelihoods at the beginning of a level */
     double *curve, *trial; /* [n_dim], [n_part][n_dim] */
 } population;
-
-static double log_prior(const tsr_ensemble_pool *p, const double *theta)
-{
-    double sum = 0.0;
-    for (int i = 0; i < TSR_ENSEMBLE_PARAMETERS; i++)
-        sum += tsr_parameter_log_prior(&p->parameter[i], theta[i]);
-    return sum;
-}
 
 static void sum_parts(const population *x, particle *a)
 {
@@ -531,19 +527,20 @@ static void step_parameters(population *x, particle *a)
 {
     for (int i = 0; i < TSR_ENSEMBLE_PARAMETERS; i++) {
         const tsr_parameter *t = &x->p->parameter[i];
-        double theta[TSR_ENSEMBLE_PARAMETERS];
+        const double old = a->theta[i];
+        double log_lik = 0.0;
         if (!t->infer)
             continue;
-        memcpy(theta, a->theta, sizeof theta);
-        theta[i] += step_size(x) * gsl_ran_gaussian(x->rng, 2.0 * t->width);
-        const double ratio = log_prior(x->p, theta) - log_prior(x->p, a->theta);
-        if (!(ratio > -HUGE_VAL))
-            continue;
-        const double log_lik = log_lik_at(x, theta, a->part);
-        if (accept(x, ratio + x->beta * (log_lik - a->log_lik))) {
-            memcpy(a->theta, theta, sizeof theta);
+        a->theta[i] += step_size(x) * gsl_ran_gaussian(x->rng, 2.0 * t->width);
+        const double ratio = tsr_parameter_log_prior(t, a->theta[i]) -
+                             tsr_parameter_log_prior(t, old);
+        const int is_allowed = ratio > -HUGE_VAL;
+        if (is_allowed)
+            log_lik = log_lik_at(x, a->theta, a->part);
+        if (is_allowed && accept(x, ratio + x->beta * (log_lik - a->log_lik)))
             a->log_lik = log_lik;
-        }
+        else
+            a->theta[i] = old;
     }
 }
 
@@ -722,14 +719,10 @@ static void store(population *x, int g, tsr_ensemble_sample *s)
     for (int i = 0; i < x->n; i++) {
         const size_t at = (size_t)g * (size_t)x->n + (size_t)i;
         const particle *a = &x->now[i];
-        double coefficient[TSR_ENSEMBLE_PARTS];
-        tsr_ensemble_draw *draw = &s->draw[at];
         memcpy(s->member + at * k, a->member, k * sizeof *a->member);
         memcpy(s->weight + at * k, a->weight, k * sizeof *a->weight);
-        memcpy(draw->theta, a->theta, sizeof a->theta);
-        set_coefficients(x->p, a->theta, coefficient);
-        combine(x->p, coefficient, a->part, x->curve);
-        finish_draw(x->p, x->curve, x->rng, draw);
+        memcpy(s->draw[at].theta, a->theta, sizeof a->theta);
+        finish_draw(x->p, a->part, x->rng, x->curve, &s->draw[at]);
     }
 }
 
@@ -773,7 +766,6 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
                                  gsl_rng *rng, tsr_ensemble_draw *draw,
                                  double *fit, tsr_err *err)
 {
-    double coefficient[TSR_ENSEMBLE_PARTS];
     const tsr_ensemble_pool *p = pool;
     const size_t n_dim = (size_t)p->n_dim;
     double *part = calloc(((size_t)p->n_part + 1) * n_dim, sizeof *part);
@@ -781,9 +773,7 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
     double *curve = part + (size_t)p->n_part * n_dim;
     for (int j = 0; j < n; j++)
         add_parts(p, member[j], weight[j], part);
-    set_coefficients(p, draw->theta, coefficient);
-    combine(p, coefficient, part, curve);
-    finish_draw(p, curve, rng, draw);
+    finish_draw(p, part, rng, curve, draw);
     for (int k = 0; k < p->saxs->n && fit != NULL; k++) {
         double sum = 0.0;
         for (size_t a = 0; a < n_dim; a++)
