@@ -10,8 +10,10 @@
 #include "core/clones.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/vec3.h"
 
 #include <float.h>
+#include <gsl/gsl_math.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_erf.h>
 #include <gsl/gsl_statistics_double.h>
@@ -42,14 +44,13 @@ static double dot(int n, const double *a, const double *b)
 static void set_nodes(tsr_ensemble_pool *p)
 {
     const tsr_parameter *c1 = &p->parameter[TSR_C1];
-    const double pi = 3.14159265358979324;
     p->n_node = c1->infer ? TSR_ENSEMBLE_NODES : 1;
     p->n_part = 2 * p->n_node + 1;
     p->node[0] = c1->start;
     for (int i = 0; i < p->n_node && c1->infer; i++)
         p->node[i] = 0.5 * (c1->low + c1->high) -
                      0.5 * (c1->high - c1->low) *
-                         cos(pi * (i + 0.5) / TSR_ENSEMBLE_NODES);
+                         cos(TSR_PI * (i + 0.5) / TSR_ENSEMBLE_NODES);
 }
 
 tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
@@ -70,30 +71,35 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
     set_nodes(p);
     p->room = 16;
     tsr_pool_array(&p->pool, p->axis, (size_t)n * (size_t)n);
+    tsr_pool_array(&p->pool, p->u, n);
+    tsr_pool_array(&p->pool, p->d, n);
     tsr_pool_array(&p->pool, p->one, n + 16);
     tsr_pool_array(&p->pool, p->data, n + 16);
     tsr_pool_array(&p->pool, p->score,
                    (size_t)most * (size_t)(p->n_part * p->room));
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int k = 0; k < n; k++) {
-        const double one = 1.0 / saxs->sigma[k];
-        const double data = (saxs->intensity[k] - b) * one;
+        p->u[k] = 1.0 / saxs->sigma[k];
+        p->d[k] = (saxs->intensity[k] - b) * p->u[k];
         p->log_sigma += log(saxs->sigma[k]);
-        p->one_norm += one * one;
-        p->one_data += one * data;
-        p->data_norm += data * data;
     }
-    return tsr_pool_check(&p->pool, err);
+    p->one_norm = dot(n, p->u, p->u);
+    p->one_data = dot(n, p->u, p->d);
+    p->data_norm = dot(n, p->d, p->d);
+    return TSR_OK;
 }
 
-void tsr_ensemble_parts(const tsr_ensemble_pool *pool,
-                        const tsr_partials *partials, const double *matrix,
-                        double *scratch, double *part)
+tsr_status tsr_ensemble_parts(const tsr_ensemble_pool *pool,
+                              const tsr_partials *partials,
+                              const double *matrix, double *part, tsr_err *err)
 {
     const tsr_ensemble_pool *p = pool;
     const int n_q = partials->grid.n_q, n = p->saxs->n;
     const double *pair[TSR_N_COMP_PAIR];
     for (int i = 0; i < TSR_N_COMP_PAIR; i++)
         pair[i] = partials->pair + (size_t)i * (size_t)n_q;
+    double *scratch = malloc((size_t)n_q * sizeof *scratch);
+    TSR_TRY(tsr_allocated(scratch, err));
     for (int i = 0; i < p->n_part; i++) {
         const int power = i == 2 * p->n_node ? 2 : i % 2;
         for (int k = 0; k < n_q; k++) {
@@ -107,6 +113,8 @@ void tsr_ensemble_parts(const tsr_ensemble_pool *pool,
         }
         tsr_q_operator_apply(matrix, n, n_q, scratch, part + i * n);
     }
+    free(scratch);
+    return TSR_OK;
 }
 
 /* coefficient [n_part] out, of the parts at c1 and c2. */
@@ -155,7 +163,6 @@ static void add_axis(tsr_ensemble_pool *p, const double *x)
 {
     const int n = p->saxs->n;
     double *axis = p->axis + (size_t)p->n_dim * (size_t)n;
-    const double b = p->linear.infer_background ? 0.0 : p->linear.background;
     memcpy(axis, x, (size_t)n * sizeof *axis);
     for (int i = 0; i < p->n_dim; i++) { /* again, against rounding */
         const double *a = p->axis + (size_t)i * (size_t)n;
@@ -164,26 +171,10 @@ static void add_axis(tsr_ensemble_pool *p, const double *x)
             axis[k] -= along * a[k];
     }
     const double size = sqrt(dot(n, axis, axis));
-    double one = 0.0, data = 0.0;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++)
         axis[k] /= size;
-        one += axis[k] / p->saxs->sigma[k];
-        data += axis[k] * (p->saxs->intensity[k] - b) / p->saxs->sigma[k];
-    }
-    p->one[p->n_dim] = one;
-    p->data[p->n_dim++] = data;
-}
-
-/* The scale of the first conformation's curve x [n_point] over sigma, for the
- * size of what lies outside the axes. */
-static double rough_scale(const tsr_ensemble_pool *p, const double *x)
-{
-    double norm = 0.0, cross = 0.0;
-    for (int k = 0; k < p->saxs->n; k++) {
-        norm += x[k] * x[k];
-        cross += x[k] * p->saxs->intensity[k] / p->saxs->sigma[k];
-    }
-    return fabs(cross) / norm;
+    p->one[p->n_dim] = dot(n, axis, p->u);
+    p->data[p->n_dim++] = dot(n, axis, p->d);
 }
 
 tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
@@ -203,7 +194,7 @@ tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
         memset(p->score + row_of(p, p->n, i), 0,
                (size_t)p->room * sizeof *p->score);
         if (p->scale == 0.0)
-            p->scale = rough_scale(p, x);
+            p->scale = fabs(dot(n, x, p->d)) / dot(n, x, x);
         for (int a = 0;; a++) {
             if (a == p->n_dim) {
                 const double rest = p->scale * most * sqrt(dot(n, x, x));
@@ -243,9 +234,8 @@ static frame make_frame(const tsr_ensemble_pool *p, double log_s)
 {
     const tsr_linear *l = &p->linear;
     frame f = {.s = exp(log_s), .data_norm = p->data_norm};
-    f.log_first = -p->log_sigma -
-                  0.5 * (p->saxs->n - l->infer_scale - l->infer_background) *
-                      (log_2pi + 2.0 * log_s);
+    f.log_first = -p->log_sigma - 0.5 * (p->saxs->n - 1 - l->infer_background) *
+                                      (log_2pi + 2.0 * log_s);
     if (l->infer_background) {
         const double ratio =
             l->background_sd > 0.0 ? f.s / l->background_sd : 0.0;
@@ -262,26 +252,12 @@ static double log_lik_of(const tsr_ensemble_pool *p, const frame *f,
 {
     norm -= one * one * f->inverse_one;
     data -= one * p->one_data * f->inverse_one;
-    const double inverse = 1.0 / (f->s * f->s);
-    const double c = p->linear.infer_scale ? data / norm : p->linear.scale;
+    const double c = data / norm;
     const double square = f->data_norm - c * (2.0 * data - c * norm);
-    double sum = f->log_first - 0.5 * square * inverse;
-    if (p->linear.infer_scale) {
-        const double z = data / (sqrt(norm) * f->s);
-        sum -= 0.5 * log(norm);
-        if (z < 8.0)
-            sum +=
-                gsl_sf_log_erfc(-0.7071067811865476 * z) - 0.6931471805599453;
-    }
-    return sum;
-}
-
-static double log_lik_curve(const tsr_ensemble_pool *p, const frame *f,
-                            const double *curve)
-{
-    const int n = p->n_dim;
-    return log_lik_of(p, f, dot(n, curve, curve), dot(n, curve, p->one),
-                      dot(n, curve, p->data));
+    const double z = data / (sqrt(norm) * f->s);
+    const double sum =
+        f->log_first - 0.5 * square * (1.0 / (f->s * f->s)) - 0.5 * log(norm);
+    return z < 8.0 ? sum + (gsl_sf_log_erfc(-M_SQRT1_2 * z) - M_LN2) : sum;
 }
 
 /* curve [n_dim] out: from parts [n_part][n_dim]. */
@@ -304,30 +280,31 @@ static void add_parts(const tsr_ensemble_pool *p, int conformation,
             part[i * p->n_dim + a] += weight * (double)score[i * p->room + a];
 }
 
-/* Completes a draw whose mean curve over sigma is known. */
-static void finish_draw(const tsr_ensemble_pool *p, const double *curve,
-                        gsl_rng *rng, tsr_ensemble_draw *draw)
+/* Completes a draw whose theta and weighted sums of parts are known. curve
+ * [n_dim] out: the mean curve over sigma. */
+static void finish_draw(const tsr_ensemble_pool *p, const double *part,
+                        gsl_rng *rng, double *curve, tsr_ensemble_draw *draw)
 {
+    double coefficient[TSR_ENSEMBLE_PARTS];
+    set_coefficients(p, draw->theta, coefficient);
+    combine(p, coefficient, part, curve);
     const tsr_linear *l = &p->linear;
     const frame f = make_frame(p, draw->theta[TSR_ENSEMBLE_LOG_S]);
-    const int n = p->n_dim;
-    const double mean =
-        dot(n, curve, p->one) * (l->infer_background ? 1.0 / p->one_norm : 0.0);
-    const double one_data =
-        l->infer_background ? p->one_data / p->one_norm : l->background;
-    tsr_fit fit = {.model_mean = mean, .one_norm = p->one_norm};
-    const double one = mean * p->one_norm;
-    const double cross =
-        dot(n, curve, p->data) - one * (l->infer_background ? one_data : 0.0);
-    fit.model_norm = dot(n, curve, curve) - one * mean;
-    fit.scale = l->infer_scale ? cross / fit.model_norm : l->scale;
-    fit.background =
-        l->infer_background ? one_data - fit.scale * mean : l->background;
-    fit.square_sum = p->data_norm -
-                     (l->infer_background ? p->one_data * one_data : 0.0) -
-                     fit.scale * (2.0 * cross - fit.scale * fit.model_norm);
+    const double norm = dot(p->n_dim, curve, curve);
+    const double one = dot(p->n_dim, curve, p->one);
+    const double data = dot(p->n_dim, curve, p->data);
+    const int is_free = l->infer_background; /* else b is subtracted */
+    const double mean = is_free ? one / p->one_norm : 0.0;
+    const double data_mean = is_free ? p->one_data / p->one_norm : 0.0;
+    const double cross = data - one * data_mean;
+    tsr_fit fit = {.model_mean = mean,
+                   .one_norm = p->one_norm,
+                   .model_norm = norm - one * mean};
+    fit.scale = cross / fit.model_norm;
+    fit.background = is_free ? data_mean - fit.scale * mean : l->background;
+    fit.square_sum = p->data_norm - p->one_data * data_mean - fit.scale * cross;
     draw->chi2 = fit.square_sum / p->saxs->n;
-    draw->log_lik = log_lik_curve(p, &f, curve);
+    draw->log_lik = log_lik_of(p, &f, norm, one, data);
     tsr_linear_add_prior(l, f.s, &fit);
     draw->scale = fit.scale;
     draw->background = fit.background;
@@ -363,14 +340,6 @@ typedef struct {
     double *curve, *trial; /* [n_dim], [n_part][n_dim] */
 } population;
 
-static double log_prior(const tsr_ensemble_pool *p, const double *theta)
-{
-    double sum = 0.0;
-    for (int i = 0; i < TSR_ENSEMBLE_PARAMETERS; i++)
-        sum += tsr_parameter_log_prior(&p->parameter[i], theta[i]);
-    return sum;
-}
-
 static void sum_parts(const population *x, particle *a)
 {
     const tsr_ensemble_pool *p = x->p;
@@ -390,9 +359,12 @@ static double log_lik_at(const population *x, const double *theta,
 {
     double coefficient[TSR_ENSEMBLE_PARTS];
     const frame f = make_frame(x->p, theta[TSR_ENSEMBLE_LOG_S]);
+    const int n = x->p->n_dim;
     set_coefficients(x->p, theta, coefficient);
     combine(x->p, coefficient, part, x->curve);
-    return log_lik_curve(x->p, &f, x->curve);
+    return log_lik_of(x->p, &f, dot(n, x->curve, x->curve),
+                      dot(n, x->curve, x->p->one),
+                      dot(n, x->curve, x->p->data));
 }
 
 static void draw_from_prior(const population *x, particle *a)
@@ -555,19 +527,20 @@ static void step_parameters(population *x, particle *a)
 {
     for (int i = 0; i < TSR_ENSEMBLE_PARAMETERS; i++) {
         const tsr_parameter *t = &x->p->parameter[i];
-        double theta[TSR_ENSEMBLE_PARAMETERS];
+        const double old = a->theta[i];
+        double log_lik = 0.0;
         if (!t->infer)
             continue;
-        memcpy(theta, a->theta, sizeof theta);
-        theta[i] += step_size(x) * gsl_ran_gaussian(x->rng, 2.0 * t->width);
-        const double ratio = log_prior(x->p, theta) - log_prior(x->p, a->theta);
-        if (!(ratio > -HUGE_VAL))
-            continue;
-        const double log_lik = log_lik_at(x, theta, a->part);
-        if (accept(x, ratio + x->beta * (log_lik - a->log_lik))) {
-            memcpy(a->theta, theta, sizeof theta);
+        a->theta[i] += step_size(x) * gsl_ran_gaussian(x->rng, 2.0 * t->width);
+        const double ratio = tsr_parameter_log_prior(t, a->theta[i]) -
+                             tsr_parameter_log_prior(t, old);
+        const int is_allowed = ratio > -HUGE_VAL;
+        if (is_allowed)
+            log_lik = log_lik_at(x, a->theta, a->part);
+        if (is_allowed && accept(x, ratio + x->beta * (log_lik - a->log_lik)))
             a->log_lik = log_lik;
-        }
+        else
+            a->theta[i] = old;
     }
 }
 
@@ -746,14 +719,10 @@ static void store(population *x, int g, tsr_ensemble_sample *s)
     for (int i = 0; i < x->n; i++) {
         const size_t at = (size_t)g * (size_t)x->n + (size_t)i;
         const particle *a = &x->now[i];
-        double coefficient[TSR_ENSEMBLE_PARTS];
-        tsr_ensemble_draw *draw = &s->draw[at];
         memcpy(s->member + at * k, a->member, k * sizeof *a->member);
         memcpy(s->weight + at * k, a->weight, k * sizeof *a->weight);
-        memcpy(draw->theta, a->theta, sizeof a->theta);
-        set_coefficients(x->p, a->theta, coefficient);
-        combine(x->p, coefficient, a->part, x->curve);
-        finish_draw(x->p, x->curve, x->rng, draw);
+        memcpy(s->draw[at].theta, a->theta, sizeof a->theta);
+        finish_draw(x->p, a->part, x->rng, x->curve, &s->draw[at]);
     }
 }
 
@@ -797,7 +766,6 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
                                  gsl_rng *rng, tsr_ensemble_draw *draw,
                                  double *fit, tsr_err *err)
 {
-    double coefficient[TSR_ENSEMBLE_PARTS];
     const tsr_ensemble_pool *p = pool;
     const size_t n_dim = (size_t)p->n_dim;
     double *part = calloc(((size_t)p->n_part + 1) * n_dim, sizeof *part);
@@ -805,11 +773,7 @@ tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,
     double *curve = part + (size_t)p->n_part * n_dim;
     for (int j = 0; j < n; j++)
         add_parts(p, member[j], weight[j], part);
-    for (int j = 0; j < p->n && n == 0; j++)
-        add_parts(p, j, 1.0 / p->n, part);
-    set_coefficients(p, draw->theta, coefficient);
-    combine(p, coefficient, part, curve);
-    finish_draw(p, curve, rng, draw);
+    finish_draw(p, part, rng, curve, draw);
     for (int k = 0; k < p->saxs->n && fit != NULL; k++) {
         double sum = 0.0;
         for (size_t a = 0; a < n_dim; a++)
@@ -843,78 +807,51 @@ static double square_distance(int n, const double *a, const double *b)
     return sum;
 }
 
-/* Assigns every conformation to the nearest of n centres at [n][n_dim]. mean
- * [n][n_dim], size [n] out: of the groups; near [n] out: the conformation
- * nearest to each centre. Returns the conformation farthest from its centre;
- * *farthest out: this distance. */
-static int assign(const tsr_ensemble_pool *p, const double *coefficient, int n,
-                  const double *at, double *curve, int *group, double *mean,
-                  int *size, int *near, double *farthest)
-{
-    double best[TSR_ENSEMBLE_GROUPS];
-    int outer = 0;
-    *farthest = 0.0;
-    memset(mean, 0, (size_t)(n * p->n_dim) * sizeof *mean);
-    for (int g = 0; g < n; g++)
-        size[g] = near[g] = 0, best[g] = HUGE_VAL;
-    for (int m = 0; m < p->n; m++) {
-        double least = HUGE_VAL;
-        scaled_curve(p, coefficient, m, curve);
-        for (int g = 0; g < n; g++) {
-            const double d =
-                square_distance(p->n_dim, curve, at + g * p->n_dim);
-            if (d < least) {
-                least = d;
-                group[m] = g;
-            }
-        }
-        const int g = group[m];
-        size[g]++;
-        for (int a = 0; a < p->n_dim; a++)
-            mean[g * p->n_dim + a] += curve[a];
-        if (least < best[g]) {
-            best[g] = least;
-            near[g] = m;
-        }
-        if (least > *farthest) {
-            *farthest = least;
-            outer = m;
-        }
-    }
-    *farthest = sqrt(*farthest);
-    return outer;
-}
-
 int tsr_ensemble_groups(const tsr_ensemble_pool *pool,
                         const double contrast[TSR_N_CONTRAST], double least,
                         int n_group, int *group, int *centre)
 {
     enum { TURNS = 10 };
     const tsr_ensemble_pool *p = pool;
-    const size_t n_dim = (size_t)p->n_dim;
-    double coefficient[TSR_ENSEMBLE_PARTS] = {0.0}, farthest;
-    int size[TSR_ENSEMBLE_GROUPS], n = 1;
-    double *at = calloc((2 * TSR_ENSEMBLE_GROUPS + 1) * n_dim, sizeof *at);
+    const int n_dim = p->n_dim;
+    double coefficient[TSR_ENSEMBLE_PARTS] = {0.0};
+    double *at = calloc((size_t)((2 * n_group + 1) * n_dim), sizeof *at);
     if (at == NULL)
         return 0;
-    double *mean = at + TSR_ENSEMBLE_GROUPS * n_dim;
-    double *curve = mean + TSR_ENSEMBLE_GROUPS * n_dim;
+    double *sum = at + n_group * n_dim, *curve = sum + n_group * n_dim;
+    int n = 1;
     set_coefficients(p, contrast, coefficient);
     scaled_curve(p, coefficient, 0, at);
-    for (int turn = 0;; turn++) {
-        const int outer = assign(p, coefficient, n, at, curve, group, mean,
-                                 size, centre, &farthest);
-        if (n < n_group && farthest > least) {
-            turn = 0;
-            scaled_curve(p, coefficient, outer, at + (size_t)n++ * n_dim);
-            continue;
-        }
-        if (turn == TURNS)
-            break;
+    for (int turn = 0; turn <= TURNS; turn++) {
+        double farthest = 0.0, best[TSR_ENSEMBLE_GROUPS];
+        int size[TSR_ENSEMBLE_GROUPS] = {0}, outer = 0;
+        memset(sum, 0, (size_t)(n * n_dim) * sizeof *sum);
         for (int g = 0; g < n; g++)
-            for (size_t a = 0; a < n_dim && size[g] > 0; a++)
-                at[(size_t)g * n_dim + a] =
-                    mean[(size_t)g * n_dim + a] / size[g];
+            centre[g] = 0, best[g] = HUGE_VAL;
+        for (int m = 0; m < p->n; m++) {
+            double nearest = HUGE_VAL;
+            scaled_curve(p, coefficient, m, curve);
+            for (int g = 0; g < n; g++) {
+                const double d = square_distance(n_dim, curve, at + g * n_dim);
+                if (d < nearest)
+                    nearest = d, group[m] = g;
+            }
+            const int g = group[m];
+            size[g]++;
+            for (int a = 0; a < n_dim; a++)
+                sum[g * n_dim + a] += curve[a];
+            if (nearest < best[g])
+                best[g] = nearest, centre[g] = m;
+            if (nearest > farthest)
+                farthest = nearest, outer = m;
+        }
+        if (n < n_group && sqrt(farthest) > least) {
+            turn = 0;
+            scaled_curve(p, coefficient, outer, at + n++ * n_dim);
+        } else
+            for (int g = 0; g < n; g++)
+                for (int a = g * n_dim; a < (g + 1) * n_dim && size[g] > 0; a++)
+                    at[a] = sum[a] / size[g];
     }
     free(at);
     return n;

@@ -48,18 +48,19 @@ typedef struct {
     double node[TSR_ENSEMBLE_NODES]; /* c1 */
     int n, n_dim, room;              /* conformations, axes, reserved axes */
     int most;                        /* reserved conformations */
+    double *u, *d;                   /* [n_point] 1 / sigma, data over sigma */
     double *axis;                    /* [n_point][n_point] */
     float *score;                    /* [n][n_part][room] */
     double scale;                    /* c of the first conformation */
     double log_sigma;                /* sum of log sigma */
-    double one_norm, one_data, data_norm; /* products of 1 / sigma and of the
-                                             data over sigma */
+    double one_norm, one_data, data_norm; /* products of u and d */
     double *one, *data;                   /* [n_dim] coordinates of both */
 } tsr_ensemble_pool;
 
 /* An empty pool for `most` conformations. contrast: priors or fixed values of
- * c1 and c2. The prior of s is that of `noise: measured`. The caller clears
- * out->pool, also after an error. Errors: TSR_E_NOMEM. */
+ * c1 and c2. The scale is inferred. The prior of s is that of `noise:
+ * measured`. The caller clears out->pool, also after an error. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
                                   const tsr_linear *linear,
                                   const tsr_parameter contrast[TSR_N_CONTRAST],
@@ -68,10 +69,10 @@ tsr_status tsr_ensemble_pool_make(const tsr_saxs *saxs,
 
 /* The part curves of a conformation at the data's q: part [n_part][n_point]
  * out, electrons squared. matrix [n_point][n_q]: operator from the grid of the
- * partial profiles, which have three components. */
-void tsr_ensemble_parts(const tsr_ensemble_pool *pool,
-                        const tsr_partials *partials, const double *matrix,
-                        double *scratch, double *part);
+ * partial profiles, which have three components. Errors: TSR_E_NOMEM. */
+tsr_status tsr_ensemble_parts(const tsr_ensemble_pool *pool,
+                              const tsr_partials *partials,
+                              const double *matrix, double *part, tsr_err *err);
 
 /* Adds a conformation. Errors: TSR_E_NOMEM, TSR_E_NUMERIC (not finite). */
 tsr_status tsr_ensemble_pool_add(tsr_ensemble_pool *pool, const double *part,
@@ -91,8 +92,8 @@ typedef struct {
     double scale, background; /* drawn from their conditional */
 } tsr_ensemble_draw;
 
-/* log P(D | ensemble, theta) of members [n] (indices) with weights [n], or with
- * n 0 of the whole pool; the draw's theta in, its other members out. rng NULL:
+/* log P(D | ensemble, theta) of members [n] (indices) with weights [n]; the
+ * draw's theta in, its other members out. rng NULL:
  * scale and background are the best. fit [n_point] out, at this scale and
  * background; or NULL. Errors: TSR_E_NOMEM. */
 tsr_status tsr_ensemble_evaluate(const tsr_ensemble_pool *pool, int n,

@@ -25,14 +25,13 @@
 
 static const char *const infer_words[] = {"infer", NULL};
 static const char *const background_words[] = {"flat", "none", "infer", NULL};
-static const char *const frames_words[] = {"all", NULL};
 
 typedef struct {
     tsr_curve_options curve;
     char *output, *device, *trajectory, *members, *copies;
     int force, json;
-    tsr_number_or_word c1, c2, background, frames;
-    long draws, seed, threads;
+    tsr_number_or_word c1, c2, background;
+    long frames, draws, seed, threads;
 } options;
 
 static const tsr_field fields[] = {
@@ -41,10 +40,10 @@ static const tsr_field fields[] = {
               .argument = "FILE",
               .doc = "frames of this trajectory (DCD, H5MD), with the atoms of "
                      "the one structure in the same order"),
-    TSR_FIELD(NUMBER_OR_WORD, "frames", options, frames, .argument = "N",
-              .initial = "all", .min = 1.0, .max = 1e9, .words = frames_words,
+    TSR_FIELD(INT, "frames", options, frames, .argument = "N", .min = 1,
+              .max = 1e9,
               .doc = "conformations of each file, run or trajectory, evenly "
-                     "selected, or all"),
+                     "selected; default: all"),
     TSR_FIELD(STRING, "members", options, members, .argument = "LIST",
               .initial = "1:4",
               .doc = "sizes of the ensembles whose members have weights of "
@@ -84,21 +83,32 @@ static const tsr_field fields[] = {
 
 enum { MOST_KINDS = 40, N_GROUP = 4, MOST_LISTED = 12, N_BIN = 24 };
 
+/* Quantities of each draw. R-hat is that of the first three; intervals are
+ * shown of those between LOG_LIK and CHI2. */
+enum { LOG_LIK, RG, D_MAX, C1, C2, NOISE, CHI2, N_QUANTITY };
+
 /* One size of ensemble. */
 typedef struct {
     char name[32];
     double log_z, error, probability;
-    double chi2;            /* the least of the draws */
-    double rg[3], d_max[3]; /* 5, 50 and 95 % of the draws */
-    double rhat;            /* the worst of Rg, D_max and the log likelihood */
+    double chi2; /* the least of the draws */
+    double rhat; /* the worst */
+    tsr_convergence summary[D_MAX + 1];
 } row;
+
+/* The members of a draw. */
+typedef struct {
+    int n;
+    const int *member;
+    const double *weight;
+} ensemble;
 
 /* Classes of conformations, and the share of each in the ensembles. */
 typedef struct {
     int n;
-    int *of;                   /* [conformations] class; -1: none */
-    int *size;                 /* [n] conformations */
-    double *mean, *low, *high; /* [n] mean, 5 and 95 % of the share */
+    int *of;                /* [conformations] class; -1: none */
+    int *size;              /* [n] conformations */
+    tsr_convergence *share; /* [n] */
 } classes;
 
 typedef struct {
@@ -115,6 +125,9 @@ typedef struct {
     tsr_ensemble_pool curves;
     double *rg, *d_max; /* [conformations] Angstrom; Rg by mass, all atoms */
     double seconds;     /* of all curves */
+    /* Conformations whose curves are computed at the same time. */
+    int batch;    /* the first of them */
+    double *part; /* [BATCH][n_part][n_point] */
     /* Operators to the data's q, one for each grid that occurs. */
     pthread_mutex_t lock;
     int n_operator;
@@ -123,11 +136,13 @@ typedef struct {
     int n_kind;
     tsr_ensemble_sample sample[MOST_KINDS];
     row row[MOST_KINDS];
-    int best; /* the most probable row */
-    /* All draws, row after row. */
-    int n_draw;  /* of each row */
-    int *chosen; /* [n_draw] draws of all rows, by their probability */
-    double *draw_rg, *draw_d_max; /* [n_kind n_draw] */
+    int best;                  /* the most probable row */
+    int n_draw;                /* of each row */
+    double *value[N_QUANTITY]; /* [n_kind][n_draw] */
+    int *chosen;               /* [n_draw] draws of all rows, by their
+                                  probability */
+    int *all;                  /* [conformations] the pool as an ensemble */
+    double *equal;             /* [conformations] its weights */
     classes group, by_rg, member;
     double range[2]; /* of Rg in the pool */
     double *mean;    /* [conformations] mean weight */
@@ -141,20 +156,12 @@ typedef struct {
 static tsr_status add_kinds(work *w, const char *option, const char *list,
                             int is_copies, tsr_err *err)
 {
-    const char *at = list;
-    if (strcmp(list, "none") == 0)
-        return TSR_OK;
-    for (;;) {
+    for (const char *at = list; strcmp(list, "none") != 0;) {
         char *end;
         const long from = strtol(at, &end, 10);
-        const int has_from = end != at;
-        long to = from;
-        if (has_from && *end == ':') {
-            at = end + 1;
-            to = strtol(at, &end, 10);
-        }
-        if (!has_from || end == at || (*end != ',' && *end != '\0') ||
-            from < 1 || to < from || to > 10000)
+        const long to = *end == ':' ? strtol(end + 1, &end, 10) : from;
+        if (from < 1 || to < from || to > 10000 ||
+            (*end != ',' && *end != '\0'))
             return tsr_fail(err, TSR_E_USAGE,
                             "--%s '%s': expected sizes from 1 to 10000, such "
                             "as 1:3,5, or none",
@@ -167,16 +174,16 @@ static tsr_status add_kinds(work *w, const char *option, const char *list,
             row *r = &w->row[w->n_kind];
             w->sample[w->n_kind++].kind =
                 (tsr_ensemble_kind){(int)k, is_copies};
-            snprintf(r->name, sizeof r->name, "%ld %s%s", k,
-                     is_copies ? "cop" : "member",
-                     is_copies ? k == 1 ? "y" : "ies"
-                     : k == 1  ? ""
-                               : "s");
+            snprintf(r->name, sizeof r->name, "%ld %s", k,
+                     k > 1       ? option
+                     : is_copies ? "copy"
+                                 : "member");
         }
         if (*end == '\0')
-            return TSR_OK;
+            break;
         at = end + 1;
     }
+    return TSR_OK;
 }
 
 static tsr_status make_settings(work *w, const tsr_args *args, tsr_err *err)
@@ -195,12 +202,11 @@ static tsr_status make_settings(work *w, const tsr_args *args, tsr_err *err)
     TSR_TRY(add_kinds(w, "members", o->members, 0, err));
     TSR_TRY(add_kinds(w, "copies", o->copies, 1, err));
     w->n_draw = (int)(o->draws / N_GROUP) * N_GROUP;
-    for (int k = 0; k < w->n_kind; k++)
+    for (int k = 0; k < w->n_kind; k++) {
         if ((double)w->n_draw * w->sample[k].kind.n_member > 1e9)
             return tsr_fail(err, TSR_E_USAGE,
                             "--draws %ld of %s: more than 1e9 members in all",
                             o->draws, w->row[k].name);
-    for (int k = 0; k < w->n_kind; k++) {
         w->sample[k].n_group = N_GROUP;
         w->sample[k].n_draw = w->n_draw / N_GROUP;
     }
@@ -212,7 +218,7 @@ static tsr_status make_settings(work *w, const tsr_args *args, tsr_err *err)
 static tsr_status open_files(work *w, const tsr_args *args, tsr_err *err)
 {
     const options *o = w->o;
-    const int most = o->frames.word == 0 ? INT_MAX : (int)o->frames.number;
+    const int most = o->frames > 0 ? (int)o->frames : INT_MAX;
     tsr_pool_array(&w->pool, w->file, args->n);
     tsr_pool_array(&w->pool, w->first, args->n + 1);
     TSR_TRY(tsr_pool_check(&w->pool, err));
@@ -280,40 +286,31 @@ static tsr_status find_operator(work *w, const tsr_q_grid *grid,
     return status;
 }
 
-typedef struct {
-    work *w;
-    int first;    /* conformation of item 0 */
-    double *part; /* [items][n_part][n_point] */
-} batch;
+/* Numbers of a conformation's part curves. */
+static size_t part_size(const work *w)
+{
+    return (size_t)w->curves.n_part * (size_t)w->saxs->n;
+}
 
 static tsr_status compute_item(void *context, int item, int thread,
                                tsr_err *err)
 {
-    const batch *b = context;
-    work *w = b->w;
-    const int i = b->first + item;
+    work *w = context;
+    const int i = w->batch + item;
     int model;
     char text[256];
     const tsr_map_models *m = find_model(w, i, &model);
     tsr_profile_structure s = {0};
     const double *matrix = NULL;
-    double *scratch = NULL;
     (void)thread;
     tsr_status status =
         tsr_profile_compute_model(w->maker, m, model, m->path, i == 0, &s, err);
     TSR_THEN(status, find_operator(w, &s.partials.grid, &matrix, err));
-    if (status == TSR_OK) {
-        scratch = malloc((size_t)s.partials.grid.n_q * sizeof *scratch);
-        status = tsr_allocated(scratch, err);
-    }
-    if (status == TSR_OK) {
-        tsr_ensemble_parts(&w->curves, &s.partials, matrix, scratch,
-                           b->part + (size_t)item * (size_t)w->curves.n_part *
-                                         (size_t)w->saxs->n);
-        w->rg[i] = s.rg_ang;
-        w->d_max[i] = s.d_max_ang;
-    }
-    free(scratch);
+    TSR_THEN(status,
+             tsr_ensemble_parts(&w->curves, &s.partials, matrix,
+                                w->part + (size_t)item * part_size(w), err));
+    w->rg[i] = s.rg_ang;
+    w->d_max[i] = s.d_max_ang;
     tsr_profile_structure_clear(&s);
     return status == TSR_OK ? status
                             : tsr_wrap(err, status, "%s", label_of(w, i, text));
@@ -323,37 +320,34 @@ static tsr_status compute_curves(work *w, tsr_err *err)
 {
     enum { BATCH = 128 };
     const int n = w->first[w->n_file];
-    const size_t size = (size_t)w->curves.n_part * (size_t)w->saxs->n;
-    batch b = {.w = w};
     const double started = tsr_clock_s();
     tsr_status status = TSR_OK;
-    tsr_pool_array(&w->pool, b.part, BATCH * size);
+    tsr_pool_array(&w->pool, w->part, BATCH * part_size(w));
     tsr_pool_array(&w->pool, w->rg, n);
     tsr_pool_array(&w->pool, w->d_max, n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     tsr_profile_maker_expect(w->maker, n);
     pthread_mutex_init(&w->lock, NULL);
-    for (; b.first < n && status == TSR_OK; b.first += BATCH) {
-        const int n_item = n - b.first < BATCH ? n - b.first : BATCH;
+    for (; w->batch < n && status == TSR_OK; w->batch += BATCH) {
+        const int n_item = n - w->batch < BATCH ? n - w->batch : BATCH;
         char text[256];
         status = tsr_watch_check(NULL, "computing curves", err);
         TSR_THEN(status,
-                 tsr_parallel_try(n_item, w->n_thread, compute_item, &b, err));
+                 tsr_parallel_try(n_item, w->n_thread, compute_item, w, err));
         for (int i = 0; i < n_item && status == TSR_OK; i++) {
-            status = tsr_ensemble_pool_add(&w->curves,
-                                           b.part + (size_t)i * size, err);
+            status = tsr_ensemble_pool_add(
+                &w->curves, w->part + (size_t)i * part_size(w), err);
             if (status != TSR_OK)
-                status =
-                    tsr_wrap(err, status, "%s", label_of(w, b.first + i, text));
+                status = tsr_wrap(err, status, "%s",
+                                  label_of(w, w->batch + i, text));
         }
         w->seconds = tsr_clock_s() - started;
         snprintf(text, sizeof text, "%d of %d curves, %.0f a second",
-                 b.first + n_item, n, (b.first + n_item) / w->seconds);
+                 w->batch + n_item, n, (w->batch + n_item) / w->seconds);
         if (tsr_log_is_terminal(w->log))
             tsr_log_progress(w->log, text);
     }
-    if (tsr_log_is_terminal(w->log))
-        tsr_log_progress(w->log, "");
+    tsr_log_progress(w->log, "");
     pthread_mutex_destroy(&w->lock);
     tsr_info(w->log, "%d curves in %.1f s, %.3g a second (%s); %d axes", n,
              w->seconds, n / w->seconds, tsr_profile_maker_describe(w->maker),
@@ -401,68 +395,63 @@ static tsr_status make_pool(work *w, const tsr_args *args, tsr_err *err)
 
 /* ---- the posterior ---- */
 
-/* q [3] out: 5, 50 and 95 % of value [n], or of value[index[0]], ... Errors:
- * TSR_E_NOMEM. */
-static tsr_status quantiles(int n, const double *value, const int *index,
-                            double q[3], tsr_err *err)
+/* Draw `at` of all rows. */
+static const tsr_ensemble_draw *draw_at(const work *w, int at)
 {
-    double *sorted = malloc((size_t)n * sizeof *sorted);
-    TSR_TRY(tsr_allocated(sorted, err));
+    return &w->sample[at / w->n_draw].draw[at % w->n_draw];
+}
+
+static ensemble ensemble_at(const work *w, int at)
+{
+    const tsr_ensemble_sample *s = &w->sample[at / w->n_draw];
+    const int k = s->kind.n_member, first = at % w->n_draw * k;
+    return k > 0 ? (ensemble){k, s->member + first, s->weight + first}
+                 : (ensemble){w->curves.n, w->all, w->equal};
+}
+
+/* Quantities of each draw: Rg of the mean square, and mean D_max. */
+static tsr_status measure_draws(work *w, tsr_err *err)
+{
+    const int n = w->curves.n, n_draw = w->n_kind * w->n_draw;
+    for (int v = 0; v < N_QUANTITY; v++)
+        tsr_pool_array(&w->pool, w->value[v], n_draw);
+    tsr_pool_array(&w->pool, w->all, n);
+    tsr_pool_array(&w->pool, w->equal, n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     for (int i = 0; i < n; i++)
-        sorted[i] = value[index != NULL ? index[i] : i];
-    gsl_sort(sorted, 1, (size_t)n);
-    for (int i = 0; i < 3; i++)
-        q[i] = gsl_stats_quantile_from_sorted_data(sorted, 1, (size_t)n,
-                                                   0.05 + 0.45 * i);
-    free(sorted);
+        w->all[i] = i, w->equal[i] = 1.0 / n;
+    for (int at = 0; at < n_draw; at++) {
+        const tsr_ensemble_draw *d = draw_at(w, at);
+        const ensemble e = ensemble_at(w, at);
+        double square = 0.0;
+        for (int j = 0; j < e.n; j++) {
+            const int m = e.member[j];
+            square += e.weight[j] * w->rg[m] * w->rg[m];
+            w->value[D_MAX][at] += e.weight[j] * w->d_max[m];
+        }
+        w->value[RG][at] = sqrt(square);
+        w->value[C1][at] = d->theta[TSR_C1];
+        w->value[C2][at] = d->theta[TSR_C2];
+        w->value[NOISE][at] = exp(d->theta[TSR_ENSEMBLE_LOG_S]);
+        w->value[LOG_LIK][at] = d->log_lik;
+        w->value[CHI2][at] = d->chi2;
+    }
     return TSR_OK;
 }
 
-/* Rg of the mean square, and mean D_max, of each draw. */
-static void measure_draws(work *w)
+static tsr_status describe_row(work *w, int r, tsr_err *err)
 {
-    const int n = w->curves.n;
-    double square = 0.0, d_max = 0.0;
-    for (int i = 0; i < n; i++) {
-        square += w->rg[i] * w->rg[i] / n;
-        d_max += w->d_max[i] / n;
-    }
-    for (int r = 0; r < w->n_kind; r++) {
-        const tsr_ensemble_sample *s = &w->sample[r];
-        const int k = s->kind.n_member;
-        for (int i = 0; i < w->n_draw; i++) {
-            double own = k > 0 ? 0.0 : square, own_d = k > 0 ? 0.0 : d_max;
-            for (int j = i * k; j < (i + 1) * k; j++) {
-                const int m = s->member[j];
-                own += s->weight[j] * w->rg[m] * w->rg[m];
-                own_d += s->weight[j] * w->d_max[m];
-            }
-            w->draw_rg[r * w->n_draw + i] = sqrt(own);
-            w->draw_d_max[r * w->n_draw + i] = own_d;
-        }
-    }
-}
-
-static tsr_status describe_row(work *w, int r, double *scratch, tsr_err *err)
-{
-    const tsr_ensemble_sample *s = &w->sample[r];
+    const int first = r * w->n_draw;
     row *out = &w->row[r];
-    const double *value[] = {scratch, w->draw_rg + r * w->n_draw,
-                             w->draw_d_max + r * w->n_draw};
-    out->log_z = tsr_evidence_pool_groups(N_GROUP, s->log_z, &out->error);
-    out->chi2 = HUGE_VAL;
+    out->log_z =
+        tsr_evidence_pool_groups(N_GROUP, w->sample[r].log_z, &out->error);
+    out->chi2 = gsl_stats_min(w->value[CHI2] + first, 1, (size_t)w->n_draw);
     out->rhat = 1.0;
-    for (int i = 0; i < w->n_draw; i++) {
-        out->chi2 = fmin(out->chi2, s->draw[i].chi2);
-        scratch[i] = s->draw[i].log_lik;
-    }
-    TSR_TRY(quantiles(w->n_draw, value[1], NULL, out->rg, err));
-    TSR_TRY(quantiles(w->n_draw, value[2], NULL, out->d_max, err));
-    for (int v = 0; v < (s->kind.n_member > 0 ? 3 : 1); v++) {
-        tsr_convergence c;
+    for (int v = 0; v <= D_MAX; v++) {
         TSR_TRY(tsr_convergence_make(N_GROUP, N_GROUP, w->n_draw / N_GROUP,
-                                     value[v], &c, err));
-        out->rhat = fmax(out->rhat, c.rhat);
+                                     w->value[v] + first, &out->summary[v],
+                                     err));
+        out->rhat = fmax(out->rhat, out->summary[v].rhat);
     }
     return TSR_OK;
 }
@@ -470,17 +459,12 @@ static tsr_status describe_row(work *w, int r, double *scratch, tsr_err *err)
 /* Rows of equal prior probability, and draws from all of them. */
 static tsr_status weigh_rows(work *w, tsr_err *err)
 {
-    const int n = w->n_kind * w->n_draw;
-    double *scratch, sum = 0.0, passed = 0.0;
+    double sum = 0.0, passed = 0.0;
     int n_chosen = 0;
     tsr_pool_array(&w->pool, w->chosen, w->n_draw);
-    tsr_pool_array(&w->pool, w->draw_rg, n);
-    tsr_pool_array(&w->pool, w->draw_d_max, n);
-    tsr_pool_array(&w->pool, scratch, w->n_draw);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    measure_draws(w);
     for (int r = 0; r < w->n_kind; r++) {
-        TSR_TRY(describe_row(w, r, scratch, err));
+        TSR_TRY(describe_row(w, r, err));
         if (w->row[r].log_z > w->row[w->best].log_z)
             w->best = r;
     }
@@ -505,31 +489,23 @@ static tsr_status weigh_rows(work *w, tsr_err *err)
 static tsr_status measure_classes(work *w, classes *c, tsr_err *err)
 {
     const int n = w->n_draw;
-    double *share, q[3];
+    double *share;
     tsr_pool_array(&w->pool, c->size, c->n);
-    tsr_pool_array(&w->pool, c->mean, c->n);
-    tsr_pool_array(&w->pool, c->low, c->n);
-    tsr_pool_array(&w->pool, c->high, c->n);
+    tsr_pool_array(&w->pool, c->share, c->n);
     tsr_pool_array(&w->pool, share, (size_t)c->n * (size_t)n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     for (int i = 0; i < w->curves.n; i++)
         if (c->of[i] >= 0)
             c->size[c->of[i]]++;
     for (int i = 0; i < n; i++) {
-        const tsr_ensemble_sample *s = &w->sample[w->chosen[i] / n];
-        const int k = s->kind.n_member, first = w->chosen[i] % n * k;
-        for (int g = 0; g < c->n && k == 0; g++)
-            share[g * n + i] = (double)c->size[g] / w->curves.n;
-        for (int j = first; j < first + k; j++)
-            if (c->of[s->member[j]] >= 0)
-                share[c->of[s->member[j]] * n + i] += s->weight[j];
-        for (int g = 0; g < c->n; g++)
-            c->mean[g] += share[g * n + i] / n;
+        const ensemble e = ensemble_at(w, w->chosen[i]);
+        for (int j = 0; j < e.n; j++)
+            if (c->of[e.member[j]] >= 0)
+                share[c->of[e.member[j]] * n + i] += e.weight[j];
     }
-    for (int g = 0; g < c->n; g++) {
-        TSR_TRY(quantiles(n, share + g * n, NULL, q, err));
-        c->low[g] = q[0], c->high[g] = q[2];
-    }
+    for (int g = 0; g < c->n; g++)
+        TSR_TRY(
+            tsr_convergence_make(0, 1, n, share + g * n, &c->share[g], err));
     return TSR_OK;
 }
 
@@ -555,9 +531,10 @@ static tsr_status bin_rg(work *w, tsr_err *err)
 /* Groups of similar curves, and the conformations of largest weight. */
 static tsr_status measure_members(work *w, tsr_err *err)
 {
-    const int n = w->curves.n;
-    const tsr_ensemble_draw *draw = w->sample[w->best].draw;
-    double contrast[TSR_N_CONTRAST] = {0.0}, whole = 0.0;
+    const int n = w->curves.n, first = w->best * w->n_draw;
+    const double contrast[TSR_N_CONTRAST] = {
+        [TSR_C1] = gsl_stats_mean(w->value[C1] + first, 1, (size_t)w->n_draw),
+        [TSR_C2] = gsl_stats_mean(w->value[C2] + first, 1, (size_t)w->n_draw)};
     size_t *order;
     tsr_pool_array(&w->pool, w->centre, TSR_ENSEMBLE_GROUPS);
     tsr_pool_array(&w->pool, w->group.of, n);
@@ -566,23 +543,16 @@ static tsr_status measure_members(work *w, tsr_err *err)
     tsr_pool_array(&w->pool, w->mean, n);
     tsr_pool_array(&w->pool, order, n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    for (int i = 0; i < w->n_draw; i++)
-        for (int p = 0; p < TSR_N_CONTRAST; p++)
-            contrast[p] += draw[i].theta[p] / w->n_draw;
     w->group.n = tsr_ensemble_groups(&w->curves, contrast, 1.0, 8, w->group.of,
                                      w->centre);
     if (w->group.n == 0)
         return tsr_no_memory(err);
     TSR_TRY(measure_classes(w, &w->group, err));
     for (int i = 0; i < w->n_draw; i++) {
-        const tsr_ensemble_sample *s = &w->sample[w->chosen[i] / w->n_draw];
-        const int k = s->kind.n_member, first = w->chosen[i] % w->n_draw * k;
-        for (int j = first; j < first + k; j++)
-            w->mean[s->member[j]] += s->weight[j] / w->n_draw;
-        whole += k == 0 ? 1.0 / ((double)n * w->n_draw) : 0.0;
+        const ensemble e = ensemble_at(w, w->chosen[i]);
+        for (int j = 0; j < e.n; j++)
+            w->mean[e.member[j]] += e.weight[j] / w->n_draw;
     }
-    for (int m = 0; m < n; m++)
-        w->mean[m] += whole;
     gsl_sort_index(order, w->mean, 1, (size_t)n);
     for (int i = 0; i < n; i++)
         w->member.of[i] = -1;
@@ -594,44 +564,127 @@ static tsr_status measure_members(work *w, tsr_err *err)
     return measure_classes(w, &w->member, err);
 }
 
-/* ---- what is told ---- */
-
-static void put_interval(tsr_json *j, const char *key, const double q[3])
+/* The ensemble of highest likelihood in the most probable row; *which out: its
+ * draw. */
+static tsr_status best_fit(work *w, tsr_profile_result *r, int *which,
+                           tsr_err *err)
 {
-    tsr_json_object(j, key);
-    tsr_json_members(j, "q5 %g median %g q95 %g", q[0], q[1], q[2]);
-    tsr_json_close(j);
+    const int n = w->saxs->n, first = w->best * w->n_draw;
+    const tsr_parameter *p = w->curves.parameter;
+    const tsr_linear *linear = &w->curves.linear;
+    tsr_profile_fit *f = &r->fit;
+    double *rest;
+    *which = first + (int)gsl_stats_max_index(w->value[LOG_LIK] + first, 1,
+                                              (size_t)w->n_draw);
+    tsr_ensemble_draw draw = *draw_at(w, *which);
+    const ensemble e = ensemble_at(w, *which);
+    tsr_pool_array(&w->pool, rest, n);
+    r->curve = calloc((size_t)n, sizeof *r->curve);
+    r->structure.path = strdup(w->row[w->best].name);
+    if (rest == NULL || r->curve == NULL || r->structure.path == NULL)
+        return tsr_no_memory(err);
+    TSR_TRY(tsr_ensemble_evaluate(&w->curves, e.n, e.member, e.weight, NULL,
+                                  &draw, r->curve, err));
+    if (!(draw.scale > 0.0))
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "'%s': no positive scale fits any ensemble",
+                        w->saxs->path);
+    *f = (tsr_profile_fit){.n_point = n,
+                           .n_parameter = p[TSR_C1].infer + p[TSR_C2].infer +
+                                          linear->infer_scale +
+                                          linear->infer_background,
+                           .scale = draw.scale,
+                           .background = draw.background,
+                           .c1 = draw.theta[TSR_C1],
+                           .c2 = draw.theta[TSR_C2],
+                           .chi2 = draw.chi2};
+    f->reduced_chi2 = f->chi2 * n / (n - f->n_parameter);
+    for (int i = 0; i < n; i++)
+        rest[i] = w->saxs->intensity[i] - r->curve[i];
+    f->longest_run = tsr_cormap_longest_run(n, rest);
+    f->cormap_p = tsr_cormap_p(n, f->longest_run);
+    tsr_profile_fit_set_noise(f, &w->saxs->noise);
+    r->n_comp = TSR_N_COMP;
+    return TSR_OK;
+}
+
+/* ---- the answer ---- */
+
+/* Begins a part of the answer: an array, or lines under a title. */
+static void begin_part(const work *w, tsr_json *json, const char *key,
+                       const char *title)
+{
+    if (json != NULL)
+        tsr_json_array(json, key);
+    else
+        fprintf(w->out, "\n%s", title);
 }
 
 static void print_rows(const work *w, tsr_json *json)
 {
     tsr_table t = {.out = w->out, .json = json};
+    begin_part(w, json, "ensembles", "");
     for (int r = 0; r < w->n_kind; r++) {
         const row *x = &w->row[r];
         const tsr_ensemble_kind kind = w->sample[r].kind;
+        const tsr_convergence *rg = &x->summary[RG], *d = &x->summary[D_MAX];
         tsr_table_row(&t, NULL);
         tsr_table_put(&t,
                       "name|ensemble %-12s members %d copies %i log_z|log~Z "
                       "%10.2f error|+- %6.2f probability|P %6.3f "
-                      "chi2|chi2/N %7.3f",
-                      x->name, kind.n_member, kind.is_copies, x->log_z,
-                      x->error, x->probability, x->chi2);
-        tsr_table_put(&t,
+                      "chi2|chi2/N %7.3f "
                       "rg|Rg %7.2f rg_q5|5~%% %7.2f rg_q95|95~%% %7.2f "
                       "d_max|D_max %6.1f d_max_q5 %g d_max_q95 %g "
                       "rhat|R-hat %6.3f",
-                      x->rg[1], x->rg[0], x->rg[2], x->d_max[1], x->d_max[0],
-                      x->d_max[2], x->rhat);
+                      x->name, kind.n_member, kind.is_copies, x->log_z,
+                      x->error, x->probability, x->chi2, rg->median, rg->q5,
+                      rg->q95, d->median, d->q5, d->q95, x->rhat);
         tsr_table_end(&t);
     }
+    if (json != NULL)
+        tsr_json_close(json);
+    else
+        fputs("chi2/N: the least of the draws. members: weights of their own; "
+              "copies: equal\nweights, as theta of maximum entropy\n\n",
+              w->out);
+}
+
+/* A row for each quantity of an ensemble. */
+static tsr_status print_intervals(const work *w, tsr_json *json, tsr_err *err)
+{
+    static const char *const name[][2] = {[RG] = {"rg", "Rg (A)"},
+                                          [D_MAX] = {"d_max", "mean D_max (A)"},
+                                          [C1] = {"c1", "c1"},
+                                          [C2] = {"c2", "c2"},
+                                          [NOISE] = {"noise_scale", "noise s"}};
+    tsr_table t = {.out = w->out, .json = json};
+    double *value = malloc((size_t)w->n_draw * sizeof *value);
+    tsr_status status = tsr_allocated(value, err);
+    for (int v = RG; v < CHI2 && status == TSR_OK; v++) {
+        tsr_convergence x;
+        for (int i = 0; i < w->n_draw; i++)
+            value[i] = w->value[v][w->chosen[i]];
+        status = tsr_convergence_make(0, 1, w->n_draw, value, &x, err);
+        tsr_table_row(&t, name[v][0]);
+        tsr_table_put(&t,
+                      "|over~all~ensembles %-18s q5|5~%% %10.4g "
+                      "median|median %10.4g q95|95~%% %10.4g",
+                      name[v][1], x.q5, x.median, x.q95);
+        tsr_table_end(&t);
+    }
+    free(value);
+    return status;
 }
 
 /* A row for each class, named by one of its conformations. */
-static void print_classes(const work *w, tsr_json *json, const classes *c,
+static void print_classes(const work *w, tsr_json *json, const char *key,
+                          const char *title, const classes *c,
                           const int *typical)
 {
     tsr_table t = {.out = w->out, .json = json};
+    begin_part(w, json, key, title);
     for (int g = 0; g < c->n; g++) {
+        const tsr_convergence *x = &c->share[g];
         char text[256];
         tsr_table_row(&t, NULL);
         tsr_table_put(&t,
@@ -640,79 +693,11 @@ static void print_classes(const work *w, tsr_json *json, const classes *c,
                       "weight|weight %7.4f q5|5~%% %7.4f q95|95~%% %7.4f",
                       label_of(w, typical[g], text), typical[g],
                       w->rg[typical[g]], w->d_max[typical[g]],
-                      (double)c->size[g] / w->curves.n, c->mean[g], c->low[g],
-                      c->high[g]);
+                      (double)c->size[g] / w->curves.n, x->mean, x->q5, x->q95);
         tsr_table_end(&t);
     }
-}
-
-static const tsr_ensemble_draw *draw_at(const work *w, int i)
-{
-    return &w->sample[i / w->n_draw].draw[i % w->n_draw];
-}
-
-/* 5, 50 and 95 % of a parameter. */
-static tsr_status parameter_interval(const work *w, int p, double q[3],
-                                     tsr_err *err)
-{
-    double *value = malloc((size_t)w->n_draw * sizeof *value);
-    TSR_TRY(tsr_allocated(value, err));
-    for (int i = 0; i < w->n_draw; i++) {
-        const double theta = draw_at(w, w->chosen[i])->theta[p];
-        value[i] = p == TSR_ENSEMBLE_LOG_S ? exp(theta) : theta;
-    }
-    const tsr_status status = quantiles(w->n_draw, value, NULL, q, err);
-    free(value);
-    return status;
-}
-
-/* The ensemble of highest likelihood in the most probable row; *which out: its
- * number. */
-static tsr_status best_fit(const work *w, tsr_profile_result *r, int *which,
-                           tsr_err *err)
-{
-    const tsr_ensemble_sample *s = &w->sample[w->best];
-    const int n = w->saxs->n, k = s->kind.n_member;
-    tsr_profile_fit *f = &r->fit;
-    *which = 0;
-    for (int i = 1; i < w->n_draw; i++)
-        if (s->draw[i].log_lik > s->draw[*which].log_lik)
-            *which = i;
-    tsr_ensemble_draw draw = s->draw[*which];
-    double *rest = malloc((size_t)n * sizeof *rest);
-    r->curve = calloc((size_t)n, sizeof *r->curve);
-    r->structure.path = strdup(w->row[w->best].name);
-    tsr_status status =
-        rest == NULL || r->curve == NULL || r->structure.path == NULL
-            ? tsr_no_memory(err)
-            : tsr_ensemble_evaluate(&w->curves, k, s->member + *which * k,
-                                    s->weight + *which * k, NULL, &draw,
-                                    r->curve, err);
-    if (status == TSR_OK && !(draw.scale > 0.0))
-        status = tsr_fail(err, TSR_E_NUMERIC,
-                          "'%s': no positive scale fits any ensemble",
-                          w->saxs->path);
-    if (status == TSR_OK) {
-        *f = (tsr_profile_fit){.n_point = n,
-                               .scale = draw.scale,
-                               .background = draw.background,
-                               .c1 = draw.theta[TSR_C1],
-                               .c2 = draw.theta[TSR_C2],
-                               .chi2 = draw.chi2};
-        f->n_parameter = w->curves.parameter[TSR_C1].infer +
-                         w->curves.parameter[TSR_C2].infer +
-                         w->curves.linear.infer_scale +
-                         w->curves.linear.infer_background;
-        f->reduced_chi2 = f->chi2 * n / (n - f->n_parameter);
-        for (int i = 0; i < n; i++)
-            rest[i] = w->saxs->intensity[i] - r->curve[i];
-        f->longest_run = tsr_cormap_longest_run(n, rest);
-        f->cormap_p = tsr_cormap_p(n, f->longest_run);
-        tsr_profile_fit_set_noise(f, &w->saxs->noise);
-        r->n_comp = TSR_N_COMP;
-    }
-    free(rest);
-    return status;
+    if (json != NULL)
+        tsr_json_close(json);
 }
 
 /* Conclusions: which ensembles, whether they explain the data, convergence. */
@@ -722,13 +707,14 @@ static void conclude(const work *w, const tsr_profile_result *fit,
     const row *best = &w->row[w->best];
     double worst = 1.0, error = 0.0;
     int n_open = 0; /* not excluded by odds of 20 to 1, exp(3) */
-    for (int r = 0; r < w->n_kind; r++)
-        n_open += r != w->best && w->row[r].log_z > best->log_z - 3.0;
-    for (int r = 0; r < w->n_kind; r++)
-        if (w->row[r].log_z + 3.0 * w->row[r].error > best->log_z - 4.6) {
-            worst = fmax(worst, w->row[r].rhat);
-            error = fmax(error, w->row[r].error);
+    for (int r = 0; r < w->n_kind; r++) {
+        const row *x = &w->row[r];
+        n_open += x != best && x->log_z > best->log_z - 3.0;
+        if (x->log_z + 3.0 * x->error > best->log_z - 4.6) {
+            worst = fmax(worst, x->rhat);
+            error = fmax(error, x->error);
         }
+    }
     tsr_words_add(words, "Most probable: %s (%.2f).", best->name,
                   best->probability);
     if (w->best > 0)
@@ -763,91 +749,63 @@ static void conclude(const work *w, const tsr_profile_result *fit,
                       N_GROUP, worst, error);
 }
 
-static tsr_status print_text(const work *w, const tsr_profile_result *fit,
-                             tsr_err *err)
-{
-    static const char *const name[] = {"c1", "c2", "noise s"};
-    double q[3];
-    tsr_words words;
-    fprintf(w->out, "pool of %d conformations, data %s: %d points\n\n",
-            w->curves.n, tsr_text_file_name(w->saxs->path), w->saxs->n);
-    print_rows(w, NULL);
-    fputs("chi2/N: the least of the draws. members: weights of their own; "
-          "copies: equal\nweights, as theta of maximum entropy\n\n",
-          w->out);
-    TSR_TRY(quantiles(w->n_draw, w->draw_rg, w->chosen, q, err));
-    fprintf(w->out, "over all ensembles, 5, 50, 95 %%: Rg %.2f %.2f %.2f A",
-            q[0], q[1], q[2]);
-    TSR_TRY(quantiles(w->n_draw, w->draw_d_max, w->chosen, q, err));
-    fprintf(w->out, ", mean D_max %.1f %.1f %.1f A", q[0], q[1], q[2]);
-    for (int p = 0; p < TSR_ENSEMBLE_PARAMETERS; p++)
-        if (w->curves.parameter[p].infer) {
-            TSR_TRY(parameter_interval(w, p, q, err));
-            fprintf(w->out, ", %s %.3g %.3g %.3g", name[p], q[0], q[1], q[2]);
-        }
-    fputs("\n\ngroups of similar curves, by their typical conformation\n",
-          w->out);
-    print_classes(w, NULL, &w->group, w->centre);
-    fputs("\nconformations of largest weight\n", w->out);
-    print_classes(w, NULL, &w->member, w->ranking);
-    fputc('\n', w->out);
-    tsr_words_begin(&words);
-    conclude(w, fit, &words);
-    return tsr_words_print(&words, w->out, 0, "", err);
-}
-
 static void put_distribution(const work *w, tsr_json *j)
 {
-    const classes *c = &w->by_rg;
+    static const char *const key[] = {"weight", "q5", "q95"};
     tsr_json_object(j, "rg_distribution");
-    tsr_json_members(j, "from %g to %g", w->range[0], w->range[1]);
-    tsr_json_array(j, "pool");
-    for (int i = 0; i < c->n; i++)
-        tsr_json_integer(j, NULL, c->size[i]);
+    tsr_json_members(j, "from %g to %g pool[", w->range[0], w->range[1]);
+    for (int i = 0; i < N_BIN; i++)
+        tsr_json_integer(j, NULL, w->by_rg.size[i]);
     tsr_json_close(j);
-    tsr_json_numbers(j, "weight", c->n, c->mean);
-    tsr_json_numbers(j, "q5", c->n, c->low);
-    tsr_json_numbers(j, "q95", c->n, c->high);
+    for (int v = 0; v < 3; v++) {
+        tsr_json_array(j, key[v]);
+        for (int i = 0; i < N_BIN; i++) {
+            const tsr_convergence *x = &w->by_rg.share[i];
+            tsr_json_number(j, NULL,
+                            v == 0   ? x->mean
+                            : v == 1 ? x->q5
+                                     : x->q95);
+        }
+        tsr_json_close(j);
+    }
     tsr_json_close(j);
 }
 
-static tsr_status print_json(const work *w, const tsr_profile_result *fit,
-                             tsr_err *err)
+static tsr_status print(const work *w, const tsr_profile_result *fit,
+                        tsr_err *err)
 {
-    static const char *const name[] = {"c1", "c2", "noise_scale"};
     tsr_json j = {.out = w->out, .digits = 9};
-    double q[3];
+    tsr_json *json = w->o->json ? &j : NULL;
     tsr_words words;
-    tsr_json_object(&j, NULL);
-    tsr_json_members(&j,
-                     "conformations %d data %s n_points %d axes %d "
-                     "curves_per_second %g most_probable %s chi2 %g "
-                     "reduced_chi2 %g cormap_p %g",
-                     w->curves.n, w->saxs->path, w->saxs->n, w->curves.n_dim,
-                     w->curves.n / w->seconds, w->row[w->best].name,
-                     fit->fit.chi2, fit->fit.reduced_chi2, fit->fit.cormap_p);
-    tsr_json_array(&j, "ensembles");
-    print_rows(w, &j);
-    tsr_json_close(&j);
-    TSR_TRY(quantiles(w->n_draw, w->draw_rg, w->chosen, q, err));
-    put_interval(&j, "rg", q);
-    TSR_TRY(quantiles(w->n_draw, w->draw_d_max, w->chosen, q, err));
-    put_interval(&j, "d_max", q);
-    for (int p = 0; p < TSR_ENSEMBLE_PARAMETERS; p++) {
-        TSR_TRY(parameter_interval(w, p, q, err));
-        put_interval(&j, name[p], q);
-    }
-    tsr_json_array(&j, "groups");
-    print_classes(w, &j, &w->group, w->centre);
-    tsr_json_close(&j);
-    tsr_json_array(&j, "conformations_of_largest_weight");
-    print_classes(w, &j, &w->member, w->ranking);
-    tsr_json_close(&j);
-    put_distribution(w, &j);
+    if (json != NULL) {
+        tsr_json_object(json, NULL);
+        tsr_json_members(json,
+                         "conformations %d data %s n_points %d axes %d "
+                         "curves_per_second %g most_probable %s chi2 %g "
+                         "reduced_chi2 %g cormap_p %g",
+                         w->curves.n, w->saxs->path, w->saxs->n,
+                         w->curves.n_dim, w->curves.n / w->seconds,
+                         w->row[w->best].name, fit->fit.chi2,
+                         fit->fit.reduced_chi2, fit->fit.cormap_p);
+    } else
+        fprintf(w->out, "pool of %d conformations, data %s: %d points\n",
+                w->curves.n, tsr_text_file_name(w->saxs->path), w->saxs->n);
+    print_rows(w, json);
+    TSR_TRY(print_intervals(w, json, err));
+    print_classes(w, json, "groups",
+                  "groups of similar curves, by their typical conformation\n",
+                  &w->group, w->centre);
+    print_classes(w, json, "conformations_of_largest_weight",
+                  "conformations of largest weight\n", &w->member, w->ranking);
     tsr_words_begin(&words);
     conclude(w, fit, &words);
-    TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
-    tsr_json_close(&j);
+    if (json == NULL) {
+        fputc('\n', w->out);
+        return tsr_words_print(&words, w->out, 0, "", err);
+    }
+    put_distribution(w, json);
+    TSR_TRY(tsr_json_lines(json, "verdict", &words, err));
+    tsr_json_close(json);
     return TSR_OK;
 }
 
@@ -855,20 +813,98 @@ static tsr_status print_json(const work *w, const tsr_profile_result *fit,
 
 #define MARK "# tessera pool"
 
-static const char members_remark[] = "tessera: members of an ensemble";
+static tsr_status write_weights(const work *w, int which, FILE *out,
+                                tsr_err *err)
+{
+    (void)which, (void)err;
+    fputs(MARK ": mean weights over all ensembles\n"
+               "conformation\tfrom\trg\td_max\tgroup\tweight\n",
+          out);
+    for (int i = 0; i < w->curves.n; i++) {
+        char text[256];
+        fprintf(out, "%d\t%s\t%.3f\t%.2f\t%d\t%.6g\n", i, label_of(w, i, text),
+                w->rg[i], w->d_max[i], w->group.of[i] + 1, w->mean[i]);
+    }
+    return TSR_OK;
+}
 
-enum { N_TARGET = 7 };
+/* The draws, with their members as conformation:weight. */
+static tsr_status write_draws(const work *w, int which, FILE *out, tsr_err *err)
+{
+    (void)which, (void)err;
+    fputs(MARK ": draws of the posterior over all ensembles\n"
+               "ensemble\tlog_lik\tchi2\trg\td_max\tc1\tc2\tnoise_scale\t"
+               "scale\tbackground\tmembers\n",
+          out);
+    for (int i = 0; i < w->n_draw; i++) {
+        const int at = w->chosen[i], r = at / w->n_draw;
+        const tsr_ensemble_draw *d = draw_at(w, at);
+        const ensemble e = ensemble_at(w, at);
+        fprintf(out,
+                "%s\t%.6g\t%.6g\t%.3f\t%.2f\t%.5f\t%.5f\t%.5f\t%.6g\t%.6g\t",
+                w->row[r].name, d->log_lik, d->chi2, w->value[RG][at],
+                w->value[D_MAX][at], d->theta[TSR_C1], d->theta[TSR_C2],
+                w->value[NOISE][at], d->scale, d->background);
+        for (int j = 0; j < e.n && r > 0; j++)
+            fprintf(out, "%s%d:%.5g", j > 0 ? " " : "", e.member[j],
+                    e.weight[j]);
+        fputc('\n', out);
+    }
+    return TSR_OK;
+}
 
-/* The files of the folder, and what tells those of tessera. */
+/* The members of a draw, each conformation once. */
+static tsr_status write_members(const work *w, int which, FILE *out,
+                                tsr_err *err)
+{
+    const ensemble e = ensemble_at(w, which);
+    int number = 0;
+    tsr_status status = TSR_OK;
+    double *weight = calloc((size_t)w->curves.n, sizeof *weight);
+    TSR_TRY(tsr_allocated(weight, err));
+    for (int j = 0; j < e.n; j++)
+        weight[e.member[j]] += e.weight[j];
+    for (int j = 0; j < e.n && status == TSR_OK; j++) {
+        const int i = e.member[j];
+        int model;
+        char text[256], label[300];
+        double(*xyz)[3];
+        tsr_model_atoms list;
+        const tsr_map_models *m = find_model(w, i, &model);
+        const tsr_model_spec spec = {
+            .format = TSR_MODEL_PDB, .name = "members", .atoms = &list};
+        if (weight[i] == 0.0)
+            continue;
+        snprintf(label, sizeof label, "weight %.4f, conformation %d: %s",
+                 weight[i], i, label_of(w, i, text));
+        weight[i] = 0.0;
+        tsr_pool_array(&m->atoms->pool, xyz, m->atoms->n_atom);
+        status = tsr_allocated(xyz, err);
+        TSR_THEN(status, tsr_map_models_list(m, &list, err));
+        TSR_THEN(status, tsr_map_models_frame(m, model, xyz, err));
+        if (status == TSR_OK && number == 0)
+            tsr_model_begin(&spec, "tessera: members of an ensemble", out);
+        TSR_THEN(status, tsr_model_write(&spec, ++number, label,
+                                         (const double(*)[3])xyz, out, err));
+    }
+    fputs("END\n", out);
+    free(weight);
+    return status;
+}
+
+/* The files of the folder, and what tells those of tessera. write: of those
+ * that are printed here. */
 static const struct {
     const char *name, *begins, *holds;
-} target[N_TARGET] = {{"weights.tsv", MARK, NULL},
-                      {"draws.tsv", MARK, NULL},
-                      {"ensemble.fit", "# SAXS profile:", ", by tessera\n"},
-                      {"ensemble.svg", "<svg", TSR_SVG_MARK},
-                      {"distribution.svg", "<svg", TSR_SVG_MARK},
-                      {"distribution.csv", "panel,", NULL},
-                      {"members.pdb", "REMARK 999 tessera: ", NULL}};
+    tsr_status (*write)(const work *w, int which, FILE *out, tsr_err *err);
+} target[] = {{"weights.tsv", MARK, NULL, write_weights},
+              {"draws.tsv", MARK, NULL, write_draws},
+              {"members.pdb", "REMARK 999 tessera: ", NULL, write_members},
+              {"ensemble.fit", "# SAXS profile:", ", by tessera\n", NULL},
+              {"ensemble.svg", "<svg", TSR_SVG_MARK, NULL},
+              {"distribution.svg", "<svg", TSR_SVG_MARK, NULL},
+              {"distribution.csv", "panel,", NULL, NULL}};
+enum { N_TARGET = sizeof target / sizeof *target };
 
 /* Makes the folder, and checks before the computation that its files may be
  * written. */
@@ -894,63 +930,18 @@ static tsr_status check_folder(const work *w, const tsr_args *args,
     return TSR_OK;
 }
 
-static tsr_status write_weights(const work *w, tsr_err *err)
-{
-    tsr_file_writer to;
-    TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->o->output, "weights.tsv").text,
-                           err));
-    fputs(MARK ": mean weights over all ensembles\n"
-               "conformation\tfrom\trg\td_max\tgroup\tweight\n",
-          to.out);
-    for (int i = 0; i < w->curves.n; i++) {
-        char text[256];
-        fprintf(to.out, "%d\t%s\t%.3f\t%.2f\t%d\t%.6g\n", i,
-                label_of(w, i, text), w->rg[i], w->d_max[i], w->group.of[i] + 1,
-                w->mean[i]);
-    }
-    return tsr_file_end(&to, TSR_OK, err);
-}
-
-/* The draws, with their members as conformation:weight. */
-static tsr_status write_draws(const work *w, tsr_err *err)
-{
-    tsr_file_writer to;
-    TSR_TRY(
-        tsr_file_begin(&to, tsr_path_in(w->o->output, "draws.tsv").text, err));
-    fputs(MARK ": draws of the posterior over all ensembles\n"
-               "ensemble\tlog_lik\tchi2\trg\td_max\tc1\tc2\tnoise_scale\t"
-               "scale\tbackground\tmembers\n",
-          to.out);
-    for (int i = 0; i < w->n_draw; i++) {
-        const int at = w->chosen[i], r = at / w->n_draw;
-        const tsr_ensemble_sample *s = &w->sample[r];
-        const tsr_ensemble_draw *d = draw_at(w, at);
-        const int k = s->kind.n_member, first = at % w->n_draw * k;
-        fprintf(to.out,
-                "%s\t%.6g\t%.6g\t%.3f\t%.2f\t%.5f\t%.5f\t%.5f\t%.6g\t%.6g\t",
-                w->row[r].name, d->log_lik, d->chi2, w->draw_rg[at],
-                w->draw_d_max[at], d->theta[TSR_C1], d->theta[TSR_C2],
-                exp(d->theta[TSR_ENSEMBLE_LOG_S]), d->scale, d->background);
-        for (int j = first; j < first + k; j++)
-            fprintf(to.out, "%s%d:%.5g", j > first ? " " : "", s->member[j],
-                    s->weight[j]);
-        fputc('\n', to.out);
-    }
-    return tsr_file_end(&to, TSR_OK, err);
-}
-
 static tsr_status write_distribution(const work *w, tsr_err *err)
 {
     enum { N = 2 * N_BIN }; /* the ends of the steps */
-    const classes *c = &w->by_rg;
     double x[N], low[N], high[N], mean[N], pool[N];
     tsr_figure f = tsr_figure_new("distribution", "Rg of the ensembles",
                                   "Rg (\xc3\x85)", 650);
     for (int i = 0; i < N; i++) {
-        const int g = i / 2, edge = (i + 1) / 2;
+        const int bin = i / 2, edge = (i + 1) / 2;
+        const tsr_convergence *share = &w->by_rg.share[bin];
         x[i] = w->range[0] + (w->range[1] - w->range[0]) * edge / N_BIN;
-        low[i] = c->low[g], high[i] = c->high[g], mean[i] = c->mean[g];
-        pool[i] = (double)c->size[g] / w->curves.n;
+        low[i] = share->q5, high[i] = share->q95, mean[i] = share->mean;
+        pool[i] = (double)w->by_rg.size[bin] / w->curves.n;
     }
     tsr_figure_panel(&f, "share", 0, 220);
     tsr_figure_layer(&f, TSR_LAYER_BAND, "weight, middle 90 %",
@@ -970,65 +961,20 @@ static tsr_status write_distribution(const work *w, tsr_err *err)
     return status;
 }
 
-/* Weight of a member's conformation among n members; 0: an earlier member is
- * the same. */
-static double joint_weight(int n, const int *member, const double *weight,
-                           int j)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++)
-        if (member[i] == member[j]) {
-            if (i < j)
-                return 0.0;
-            sum += weight[i];
-        }
-    return sum;
-}
-
-/* The members of a draw, each conformation once. */
-static tsr_status write_members(const work *w, int which, tsr_err *err)
-{
-    const tsr_ensemble_sample *s = &w->sample[w->best];
-    const int k = s->kind.n_member, *member = s->member + which * k;
-    int number = 0;
-    tsr_file_writer to;
-    tsr_status status =
-        tsr_file_begin(&to, tsr_path_in(w->o->output, "members.pdb").text, err);
-    for (int j = 0; j < k && status == TSR_OK; j++) {
-        const double weight = joint_weight(k, member, s->weight + which * k, j);
-        int model;
-        char text[256], label[300];
-        double(*xyz)[3];
-        tsr_model_atoms list;
-        const tsr_map_models *m = find_model(w, member[j], &model);
-        const tsr_model_spec spec = {
-            .format = TSR_MODEL_PDB, .name = "members", .atoms = &list};
-        if (weight == 0.0)
-            continue;
-        snprintf(label, sizeof label, "weight %.4f, conformation %d: %s",
-                 weight, member[j], label_of(w, member[j], text));
-        tsr_pool_array(&m->atoms->pool, xyz, m->atoms->n_atom);
-        status = tsr_allocated(xyz, err);
-        TSR_THEN(status, tsr_map_models_list(m, &list, err));
-        TSR_THEN(status, tsr_map_models_frame(m, model, xyz, err));
-        if (status == TSR_OK && number == 0)
-            tsr_model_begin(&spec, members_remark, to.out);
-        TSR_THEN(status, tsr_model_write(&spec, ++number, label,
-                                         (const double(*)[3])xyz, to.out, err));
-    }
-    if (status == TSR_OK)
-        fputs("END\n", to.out);
-    return tsr_file_end(&to, status, err);
-}
-
+/* which: the draw of `fit`. */
 static tsr_status write_files(const work *w, const tsr_profile_result *fit,
                               int which, tsr_err *err)
 {
-    TSR_TRY(write_weights(w, err));
-    TSR_TRY(write_draws(w, err));
+    for (int i = 0; i < N_TARGET; i++) {
+        tsr_file_writer to;
+        if (target[i].write == NULL ||
+            (w->best == 0 && target[i].write == write_members))
+            continue;
+        TSR_TRY(tsr_file_begin(
+            &to, tsr_path_in(w->o->output, target[i].name).text, err));
+        TSR_TRY(tsr_file_end(&to, target[i].write(w, which, to.out, err), err));
+    }
     TSR_TRY(write_distribution(w, err));
-    if (w->best > 0)
-        TSR_TRY(write_members(w, which, err));
     return tsr_profile_write_fit(tsr_path_in(w->o->output, "ensemble.fit").text,
                                  fit->structure.path, w->saxs, fit, w->log,
                                  err);
@@ -1036,27 +982,11 @@ static tsr_status write_files(const work *w, const tsr_profile_result *fit,
 
 /* ---- the command ---- */
 
-static tsr_status infer(work *w, tsr_err *err)
-{
-    tsr_profile_result fit = {.n_comp = 0};
-    int which;
-    TSR_TRY(tsr_ensemble_run(&w->curves, w->n_kind, w->sample,
-                             (uint64_t)w->o->seed, w->n_thread, &w->pool, err));
-    TSR_TRY(weigh_rows(w, err));
-    TSR_TRY(measure_members(w, err));
-    TSR_TRY(bin_rg(w, err));
-    tsr_status status = best_fit(w, &fit, &which, err);
-    if (w->o->output != NULL)
-        TSR_THEN(status, write_files(w, &fit, which, err));
-    TSR_THEN(status,
-             w->o->json ? print_json(w, &fit, err) : print_text(w, &fit, err));
-    tsr_profile_result_clear(&fit);
-    return status;
-}
-
 static tsr_status run_pool(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
+    tsr_profile_result fit = {.n_comp = 0};
+    int which = 0;
     work *w = calloc(1, sizeof *w);
     TSR_TRY(tsr_allocated(w, err));
     w->o = args->options;
@@ -1065,7 +995,18 @@ static tsr_status run_pool(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status status = make_settings(w, args, err);
     TSR_THEN(status, check_folder(w, args, err));
     TSR_THEN(status, make_pool(w, args, err));
-    TSR_THEN(status, infer(w, err));
+    TSR_THEN(status, tsr_ensemble_run(&w->curves, w->n_kind, w->sample,
+                                      (uint64_t)w->o->seed, w->n_thread,
+                                      &w->pool, err));
+    TSR_THEN(status, measure_draws(w, err));
+    TSR_THEN(status, weigh_rows(w, err));
+    TSR_THEN(status, measure_members(w, err));
+    TSR_THEN(status, bin_rg(w, err));
+    TSR_THEN(status, best_fit(w, &fit, &which, err));
+    if (w->o->output != NULL)
+        TSR_THEN(status, write_files(w, &fit, which, err));
+    TSR_THEN(status, print(w, &fit, err));
+    tsr_profile_result_clear(&fit);
     for (int k = 0; k < w->n_operator; k++)
         free(w->operator[k]);
     for (int f = 0; f < w->n_file; f++)

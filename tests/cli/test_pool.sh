@@ -53,7 +53,7 @@ files in place of models | 0 | pool part0.pdb part1.pdb part2.pdb part3.pdb part
         part6.pdb part7.pdb --data mix.dat $few --json
     the same posterior | json abs(d.ensembles[2].log_z - load('one.json').ensembles[2].log_z) < 0.05
 a table | 0> ^Most probable: [23] members | pool pool.pdb --data mix.dat $few --c1 infer
-    with c1 and groups | out c1 [01].* c2 && out ^groups of similar curves && out ^10 copies
+    with c1 and groups | out ^c1 +[01] && out ^c2 +[01] && out ^groups of similar curves && out ^10 copies
 data that no ensemble fits | 0 | pool pool.pdb --data other.dat --members 2 --copies none
     says so | text No ensemble of this pool fits
 $ cp part1.pdb twin.pdb
