@@ -158,12 +158,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
         f->block = tsr_pool_new(&f->pool, (size_t)f->capacity, one);
         status = tsr_pool_check(&f->pool, err);
     }
-    if (status != TSR_OK) {
-        tsr_frames_free(f);
-        f = NULL;
-    }
-    *out = f;
-    return status;
+    TSR_HAND_OVER(status, f, out, tsr_frames_free);
 }
 
 const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames)

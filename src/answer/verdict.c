@@ -779,11 +779,7 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     TSR_THEN(status, tsr_advice_make(run, summary, &v->advice, err));
     if (status == TSR_OK)
         find_undecided(v, run, summary);
-    if (status == TSR_OK)
-        *out = v;
-    else
-        tsr_verdict_free(v);
-    return status;
+    TSR_HAND_OVER(status, v, out, tsr_verdict_free);
 }
 
 tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,

@@ -985,8 +985,7 @@ static tsr_status run_states(work *w, tsr_err *err)
                             "interrupted in the run of %s; repeat the command "
                             "to continue",
                             states(k + 1, number));
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "'%s'", w->run[k]);
+        TSR_TRY(tsr_wrap(err, status, "'%s'", w->run[k]));
         TSR_TRY(tsr_comparison_add(&w->runs, w->run[k], w->log, err));
         for (s->chosen = 0; s->runs->run[s->chosen].is_excluded;)
             s->chosen++;

@@ -263,10 +263,10 @@ static tsr_status set_restraints(tsr_prior *p, const tsr_list *restraints,
     tsr_pool_array(&p->pool, p->restraint, restraints->n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int k = 0; k < restraints->n; k++) {
-        tsr_status status =
-            tsr_restraint_make(p->topology, &item[k], &p->restraint[k], err);
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "prior.restraints.%d", k);
+        TSR_TRY(tsr_wrap(
+            err,
+            tsr_restraint_make(p->topology, &item[k], &p->restraint[k], err),
+            "prior.restraints.%d", k));
         p->n_restraint = k + 1;
     }
     return TSR_OK;
@@ -284,11 +284,7 @@ tsr_status tsr_prior_new(const tsr_topology *t, const tsr_prior_table *table,
     set_clash(&p->clash, t, table, options);
     tsr_status status = set_densities(p, table, err);
     TSR_THEN(status, set_restraints(p, &options->restraints, err));
-    if (status != TSR_OK)
-        tsr_prior_free(p);
-    else
-        *out = p;
-    return status;
+    TSR_HAND_OVER(status, p, out, tsr_prior_free);
 }
 
 /* ---- factors ---- */

@@ -850,11 +850,7 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
         allocate_scratch(r);
         status = tsr_pool_check(&r->pool, err);
     }
-    if (status == TSR_OK)
-        *out = r;
-    else
-        tsr_record_free(r);
-    return status;
+    TSR_HAND_OVER(status, r, out, tsr_record_free);
 }
 
 /* ---- draws ---- */

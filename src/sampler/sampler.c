@@ -492,8 +492,7 @@ static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
                     err, TSR_E_INTERRUPTED,
                     "interrupted after %d of %d replicas were initialised",
                     (first + i) * s->n_temp + r + 1, s->n_chain * s->n_temp);
-            if (status != TSR_OK)
-                return tsr_wrap(err, status, "chain %d", first + i);
+            TSR_TRY(tsr_wrap(err, status, "chain %d", first + i));
         }
     }
     return TSR_OK;
@@ -610,12 +609,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                          s, n_engine,
                          target->n_engine > 0 ? target->engines : &none, err));
     TSR_THEN(status, start_workers(s, err));
-    if (status != TSR_OK) {
-        tsr_sampler_free(s);
-        return status;
-    }
-    *out = s;
-    return TSR_OK;
+    TSR_HAND_OVER(status, s, out, tsr_sampler_free);
 }
 
 /* ---- calls ----

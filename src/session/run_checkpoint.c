@@ -243,11 +243,8 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
         tsr_checkpoint_open_newest(directory, &file, remark, err);
     TSR_THEN(status, tsr_checkpoint_get(file, member, err));
     tsr_archive_rewind(&numbers);
-    if (status == TSR_OK) {
-        status = archive_numbers(out, &numbers, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s/%s'", directory, TSR_CHECKPOINT_NAME);
-    }
+    TSR_THEN(status, tsr_wrap(err, archive_numbers(out, &numbers, err),
+                              "'%s/%s'", directory, TSR_CHECKPOINT_NAME));
     tsr_archive_clear(&numbers);
     if (status == TSR_OK) {
         out->written_at = strdup(tsr_checkpoint_created_at(file));

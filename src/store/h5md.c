@@ -105,17 +105,8 @@ tsr_status tsr_h5md_open(const char *path, tsr_h5md **out, tsr_err *err)
     *out = NULL;
     TSR_TRY(tsr_allocated(h, err));
     tsr_status status = tsr_hdf5_input_open(path, &h->input, err);
-    if (status == TSR_OK) {
-        status = find_particles(h, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
-    }
-    if (status != TSR_OK) {
-        tsr_h5md_free(h);
-        return status;
-    }
-    *out = h;
-    return TSR_OK;
+    TSR_THEN(status, tsr_wrap(err, find_particles(h, err), "'%s'", path));
+    TSR_HAND_OVER(status, h, out, tsr_h5md_free);
 }
 
 void tsr_h5md_free(tsr_h5md *h5md)

@@ -684,11 +684,8 @@ static tsr_status rewrite_with_log(const char *path, const char *to,
     void *object = NULL;
     tsr_status status = tsr_hdf5_output_start(to, path, &output, err);
 
-    if (status == TSR_OK) {
-        status = updater->open(output.file, &object, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
-    }
+    TSR_THEN(status, tsr_wrap(err, updater->open(output.file, &object, err),
+                              "'%s'", path));
     TSR_THEN(status, apply_log(path, updater, object, log, keep, &output, err));
     updater->close(object);
     return tsr_hdf5_output_end(&output, status, err);
