@@ -87,8 +87,7 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     tsr_trajectory_reader *reader = NULL;
     int64_t *step = NULL;
     tsr_status status = tsr_trajectory_open(f->path[file], &reader, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     const tsr_trajectory_info *info = tsr_trajectory_info_get(reader);
     const int n = info->n_frame;
     if (info->n_atom != f->atoms->n_atom)

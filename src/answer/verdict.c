@@ -824,14 +824,14 @@ static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
     if (!v->has_data)
         tsr_words_add(w, "This run used no data: the following results "
                          "describe the prior. ");
-    if (!v->advice.is_converged && v->advice.worst[0] != '\0')
-        tsr_words_add(
-            w,
-            "Not converged yet (%s): the following results may still change.",
-            v->advice.worst);
-    else if (!v->advice.is_converged)
+    if (v->advice.is_converged)
+        return;
+    if (v->advice.worst[0] != '\0')
+        tsr_words_add(w, "Not converged yet (%s)", v->advice.worst);
+    else
         tsr_words_add(w, "Too few draws to decide whether the run has "
-                         "converged: the following results may still change.");
+                         "converged");
+    tsr_words_add(w, ": the following results may still change.");
 }
 
 const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,

@@ -352,8 +352,7 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                       &t->owned_saxs, err);
     if (status == TSR_E_CONFIG)
         return tsr_wrap(err, status, "data.%d", source->number);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     status = tsr_saxs_set_resolution(t->owned_saxs, &o->resolution, source->log,
                                      err);
     TSR_TRY(tsr_wrap(err, status, "data.%d.resolution", source->number));

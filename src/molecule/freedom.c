@@ -712,8 +712,7 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
     tsr_status status = tsr_allocated(mark, err);
     TSR_THEN(status, mark_all(t, f, mark, err));
     free(mark);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     number_units(t);
     t->contacts = f->contacts;
     if (t->n_link > 0 && t->n_chain > 1)

@@ -81,14 +81,13 @@ tsr_status tsr_restraint_make(const tsr_topology *t,
                                  1.0 / options->width};
     tsr_status status = TSR_OK;
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        status = find_residue(t, options->between.item[k], mark,
-                              &restraint->residue[k], err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "between");
+        status = tsr_wrap(err,
+                          find_residue(t, options->between.item[k], mark,
+                                       &restraint->residue[k], err),
+                          "between");
     }
     free(mark);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     const tsr_residue *a = &t->residue[restraint->residue[0]];
     const tsr_residue *b = &t->residue[restraint->residue[1]];
     if (a == b || (a->unit >= 0 && a->unit == b->unit))

@@ -354,8 +354,7 @@ tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
     tsr_status status = then == NULL
                             ? tsr_fail(err, TSR_E_DATA, "has no config")
                             : match_text("trace", then, text, err);
-    if (status != TSR_OK)
-        tsr_wrap(err, status, "'%s'", path);
+    status = tsr_wrap(err, status, "'%s'", path);
     free(then);
     tsr_trace_reader_free(trace);
     return status;

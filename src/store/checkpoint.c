@@ -266,8 +266,7 @@ tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
             a->real = real;
             a->integer = integer;
         }
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(status);
     }
     return TSR_OK;
 }

@@ -800,12 +800,11 @@ static tsr_status reopen_updated(tsr_hdf5_input *input,
             open_copy(path, folder != NULL && *folder != '\0' ? folder : "/tmp",
                       updater, log, input, err);
         if (status == TSR_E_IO)
-            status = open_copy(path, run_folder, updater, log, input, NULL);
-        if (status != TSR_OK)
-            tsr_wrap(err, status,
-                     "'%s' is read from a temporary copy; TMPDIR in the "
-                     "environment names its folder",
-                     path);
+            status = tsr_wrap(
+                err, open_copy(path, run_folder, updater, log, input, NULL),
+                "'%s' is read from a temporary copy; TMPDIR in the "
+                "environment names its folder",
+                path);
     }
     free(copy);
     free(input->path);

@@ -799,10 +799,10 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
     tsr_status status =
         tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
     if (status == TSR_OK) {
-        status =
-            list_groups(&reader->pool, reader->input.file, reader->list, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
+        status = tsr_wrap(
+            err,
+            list_groups(&reader->pool, reader->input.file, reader->list, err),
+            "'%s'", path);
     }
     TSR_HAND_OVER(status, reader, out, tsr_trace_reader_free);
 }
@@ -901,8 +901,7 @@ tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
     *value = NULL;
     tsr_status status =
         open_shaped(reader, group, name, &data, n_chain, n_draw, n, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     const size_t count = (size_t)*n_chain * (size_t)*n_draw * (size_t)*n;
     *value = malloc((count > 0 ? count : 1) * sizeof **value);
     if (*value == NULL)
@@ -991,8 +990,7 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
     int n_chain, n_draw, n;
     tsr_status status =
         open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     if (!groups[group].has_draws || part->draw_from < 0 || part->n_draw < 0 ||
         part->n_draw > n_draw - part->draw_from || part->entry_from < 0 ||
         part->n < 0 || part->n > n - part->entry_from)
