@@ -22,19 +22,18 @@
 enum { LEAST_BEADS = 4, MOST_ROUNDS = 12 };
 
 typedef struct {
-    int n, m;
-    const double (*a)[3];        /* [n] cloud a in its axes of inertia */
-    double (*b)[3];              /* [m] cloud b at the present orientation */
-    double (*b_axes)[3];         /* [m] cloud b in its axes of inertia */
-    double (*fixed)[3];          /* [n + m] pairs of nearest beads: */
-    double (*moving)[3];         /* [n + m] beads of a, beads of b */
-    double spacing_a, spacing_b; /* mean square distance of a bead to its
-                                    nearest neighbour in the same cloud */
+    int n[2];
+    double (*x[2])[3];    /* [n] the clouds in their axes of inertia, the second
+                             at its present orientation */
+    double (*axes)[3];    /* [n[1]] the second cloud in its axes of inertia */
+    double (*pair[2])[3]; /* [n[0] + n[1]] pairs of nearest beads */
+    double spacing[2];    /* mean square distance of a bead to its nearest
+                             neighbour in the same cloud */
 } two_clouds;
 
 /* The point of x nearest to `at`, except point number `but`. *squared out: its
  * squared distance. */
-static int nearest(int n, const double (*x)[3], const double at[3], int but,
+static int nearest(int n, double (*x)[3], const double at[3], int but,
                    double *squared)
 {
     int best = -1;
@@ -49,35 +48,20 @@ static int nearest(int n, const double (*x)[3], const double at[3], int but,
     return best;
 }
 
-static double neighbour_distance2(int n, const double (*x)[3])
-{
-    double sum = 0.0, squared;
-    for (int i = 0; i < n; i++) {
-        (void)nearest(n, x, x[i], i, &squared);
-        sum += squared / n;
-    }
-    return sum;
-}
-
 /* Returns the square of the discrepancy at the present orientation, and lists
  * the pairs of nearest beads. */
 static double find_pairs(two_clouds *j)
 {
-    double of_a = 0.0, of_b = 0.0, squared;
-    const double(*b)[3] = (const double(*)[3])j->b;
-    for (int i = 0; i < j->n; i++) {
-        const int k = nearest(j->m, b, j->a[i], -1, &squared);
-        of_a += squared / j->n;
-        tsr_vec3_copy(j->fixed[i], j->a[i]);
-        tsr_vec3_copy(j->moving[i], b[k]);
+    double sum = 0.0, squared;
+    for (int i = 0; i < j->n[0] + j->n[1]; i++) {
+        const int own = i >= j->n[0], other = !own;
+        const double *bead = j->x[own][own ? i - j->n[0] : i];
+        const int k = nearest(j->n[other], j->x[other], bead, -1, &squared);
+        sum += 0.5 * squared / j->n[own] / j->spacing[other];
+        tsr_vec3_copy(j->pair[own][i], bead);
+        tsr_vec3_copy(j->pair[other][i], j->x[other][k]);
     }
-    for (int i = 0; i < j->m; i++) {
-        const int k = nearest(j->n, j->a, b[i], -1, &squared);
-        of_b += squared / j->m;
-        tsr_vec3_copy(j->fixed[j->n + i], j->a[k]);
-        tsr_vec3_copy(j->moving[j->n + i], b[i]);
-    }
-    return 0.5 * (of_a / j->spacing_b + of_b / j->spacing_a);
+    return sum;
 }
 
 static double refine_pose(two_clouds *j)
@@ -85,86 +69,75 @@ static double refine_pose(two_clouds *j)
     double now = find_pairs(j), before = HUGE_VAL;
     for (int round = 0; round < MOST_ROUNDS && now < 0.999 * before; round++) {
         tsr_motion motion;
-        tsr_superpose(j->n + j->m, NULL, (const double(*)[3])j->fixed,
-                      (const double(*)[3])j->moving, &motion);
-        for (int i = 0; i < j->m; i++)
-            tsr_motion_apply(&motion, j->b[i]);
+        tsr_superpose(j->n[0] + j->n[1], NULL, (const double(*)[3])j->pair[0],
+                      (const double(*)[3])j->pair[1], &motion);
+        for (int i = 0; i < j->n[1]; i++)
+            tsr_motion_apply(&motion, j->x[1][i]);
         before = now;
         now = find_pairs(j);
     }
     return fmin(now, before);
 }
 
-/* Moves x to its centre and turns it into its axes of inertia, the longest
- * first, in a right-handed frame. */
-static void turn_to_axes(int n, double (*x)[3])
+/* Copies `from` to x, from its centre and turned into its axes of inertia, the
+ * longest first, in a right-handed frame. is_mirror 1: x is reflected first.
+ * Returns the mean square distance of a bead to its nearest neighbour. */
+static double turn_to_axes(int n, const double (*from)[3], int is_mirror,
+                           double (*x)[3])
 {
     double centre[3] = {0.0}, square[9] = {0.0}, value[3], axis[3][3];
-    for (int i = 0; i < n; i++)
-        for (int d = 0; d < 3; d++)
-            centre[d] += x[i][d] / n;
-    for (int i = 0; i < n; i++)
+    double sum = 0.0, squared;
+    for (int i = 0; i < 3 * n; i++) {
+        x[i / 3][i % 3] =
+            (is_mirror && i % 3 == 0 ? -1 : 1) * from[i / 3][i % 3];
+        centre[i % 3] += x[i / 3][i % 3] / n;
+    }
+    for (int i = 0; i < n; i++) {
+        tsr_vec3_sub(x[i], x[i], centre);
         for (int d = 0; d < 9; d++)
-            square[d] +=
-                (x[i][d / 3] - centre[d / 3]) * (x[i][d % 3] - centre[d % 3]);
+            square[d] += x[i][d / 3] * x[i][d % 3];
+    }
     tsr_eigen(3, square, value, axis[0]);
     tsr_vec3_cross(axis[2], axis[0], axis[1]);
     for (int i = 0; i < n; i++) {
-        double from[3];
-        tsr_vec3_sub(from, x[i], centre);
+        double old[3];
+        tsr_vec3_copy(old, x[i]);
         for (int d = 0; d < 3; d++)
-            x[i][d] = tsr_vec3_dot(from, axis[d]);
+            x[i][d] = tsr_vec3_dot(old, axis[d]);
     }
-}
-
-/* The least discrepancy, starting from each of the four orientations with
- * parallel axes. */
-static double best_pose(two_clouds *j)
-{
-    static const double turn[4][3] = {
-        {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
-    double best = HUGE_VAL;
-    j->spacing_a = neighbour_distance2(j->n, j->a);
-    j->spacing_b = neighbour_distance2(j->m, (const double(*)[3])j->b_axes);
-    for (int t = 0; t < 4; t++) {
-        for (int i = 0; i < j->m; i++)
-            for (int d = 0; d < 3; d++)
-                j->b[i][d] = turn[t][d] * j->b_axes[i][d];
-        best = fmin(best, refine_pose(j));
+    for (int i = 0; i < n; i++) {
+        (void)nearest(n, x, x[i], i, &squared);
+        sum += squared / n;
     }
-    return sqrt(best);
+    return sum;
 }
 
 double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
                        int is_mirror)
 {
-    double answer = (double)NAN;
-    if (n < LEAST_BEADS || m < LEAST_BEADS)
-        return answer;
+    /* The four orientations with parallel axes. */
+    static const double turn[4][3] = {
+        {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
     const size_t all = (size_t)(n + m);
-    double(*scratch)[3] = calloc(3 * all + (size_t)m, sizeof *scratch);
-    if (scratch == NULL)
-        return answer;
-    double(*a_axes)[3] = scratch;
-    two_clouds j = {.n = n,
-                    .m = m,
-                    .a = (const double(*)[3])a_axes,
-                    .b = scratch + n,
-                    .b_axes = scratch + all,
-                    .fixed = scratch + all + m,
-                    .moving = scratch + 2 * all + m};
-    for (int i = 0; i < n; i++)
-        tsr_vec3_copy(a_axes[i], a[i]);
-    for (int i = 0; i < m; i++) {
-        tsr_vec3_copy(j.b_axes[i], b[i]);
-        if (is_mirror)
-            j.b_axes[i][0] = -j.b_axes[i][0];
+    double best = HUGE_VAL;
+    double(*x)[3] = n >= LEAST_BEADS && m >= LEAST_BEADS
+                        ? calloc(3 * all + (size_t)m, sizeof *x)
+                        : NULL;
+    if (x == NULL)
+        return (double)NAN;
+    two_clouds j = {.n = {n, m},
+                    .x = {x, x + n},
+                    .pair = {x + all, x + 2 * all},
+                    .axes = x + 3 * all};
+    j.spacing[0] = turn_to_axes(n, a, 0, j.x[0]);
+    j.spacing[1] = turn_to_axes(m, b, is_mirror, j.axes);
+    for (int t = 0; t < 4; t++) {
+        for (int i = 0; i < 3 * m; i++)
+            j.x[1][i / 3][i % 3] = turn[t][i % 3] * j.axes[i / 3][i % 3];
+        best = fmin(best, refine_pose(&j));
     }
-    turn_to_axes(n, a_axes);
-    turn_to_axes(m, j.b_axes);
-    answer = best_pose(&j);
-    free(scratch);
-    return answer;
+    free(x);
+    return sqrt(best);
 }
 
 const double tsr_arrangements_threshold = 15.0;
@@ -259,76 +232,52 @@ static void find_displacements(job *j, int first, int n, double *displacement)
 
 /* ---- average linkage ---- */
 
-/* Groups during average linkage. The number of a group is that of its first
- * member. A group that was joined to another has size 0. */
-typedef struct {
-    int n;
-    double *distance; /* [n][n] */
-    int *size;        /* [n] size of the group with that first member */
-    int *group;       /* [n] first member of each item's group */
-} linkage;
-
-static double *distance_of(const linkage *j, int a, int b)
-{
-    return j->distance + (size_t)a * (size_t)j->n + (size_t)b;
-}
-
-/* Finds the two groups of least mean distance, *a < *b. Returns the
- * distance. */
-static double nearest_groups(const linkage *j, int *a, int *b)
-{
-    double least = HUGE_VAL;
-    for (int i = 0; i < j->n; i++)
-        for (int k = i + 1; k < j->n && j->size[i] > 0; k++)
-            if (j->size[k] > 0 && *distance_of(j, i, k) < least) {
-                least = *distance_of(j, i, k);
-                *a = i;
-                *b = k;
-            }
-    return least;
-}
-
-/* Joins group b to a. The distances of the new group are means weighted by the
- * sizes of a and b (Lance & Williams 1967). */
-static void join_groups(const linkage *j, int a, int b)
-{
-    const double wa = j->size[a], wb = j->size[b];
-    for (int c = 0; c < j->n; c++) {
-        if (c != a && c != b && j->size[c] > 0)
-            *distance_of(j, a, c) = *distance_of(j, c, a) =
-                (wa * *distance_of(j, a, c) + wb * *distance_of(j, b, c)) /
-                (wa + wb);
-        if (j->group[c] == b)
-            j->group[c] = a;
-    }
-    j->size[a] += j->size[b];
-    j->size[b] = 0;
-}
-
+/* The number of a group is that of its first member. A group that was joined to
+ * another has size 0. The distances of a new group are means weighted by the
+ * sizes of its two parts (Lance & Williams 1967). */
 int tsr_average_linkage(int n, double *distance, double threshold, int *group)
 {
-    int *scratch = malloc(3 * ((size_t)n + 1) * sizeof *scratch),
-        *rank = scratch + 2 * n;
-    linkage j = {n, distance, scratch, scratch + n};
-    int n_group = 0, x = 0, y = 0;
-    if (scratch == NULL)
-        return 0;
-    for (int a = 0; a < n; a++) {
-        j.size[a] = 1;
-        j.group[a] = a;
+    const size_t row = (size_t)n;
+    int *size = malloc(2 * (row + 1) * sizeof *size), *first = size + n;
+    int n_group = size != NULL ? n : 0;
+    for (int i = 0; i < n_group; i++) {
+        size[i] = 1;
+        first[i] = i;
     }
-    while (nearest_groups(&j, &x, &y) < threshold)
-        join_groups(&j, x, y);
-    for (int a = 0; a < n; a++) {
-        n_group += j.size[a] > 0;
-        rank[a] = 0;
+    for (int a = 0; a >= 0 && size != NULL;) {
+        double least = threshold;
+        int b = a = -1;
+        for (int i = 0; i < n; i++)
+            for (int k = i + 1; k < n && size[i] > 0; k++)
+                if (size[k] > 0 &&
+                    distance[(size_t)i * row + (size_t)k] < least) {
+                    least = distance[(size_t)i * row + (size_t)k];
+                    a = i;
+                    b = k;
+                }
+        for (int c = 0; c < n && a >= 0; c++) {
+            double *of_a = distance + (size_t)a * row + (size_t)c;
+            const double *of_b = distance + (size_t)b * row + (size_t)c;
+            if (c != a && c != b && size[c] > 0)
+                *of_a = distance[(size_t)c * row + (size_t)a] =
+                    (size[a] * *of_a + size[b] * *of_b) / (size[a] + size[b]);
+            if (first[c] == b)
+                first[c] = a;
+        }
+        if (a >= 0) {
+            size[a] += size[b];
+            size[b] = 0;
+            n_group--;
+        }
+    }
+    for (int c = 0; c < n && size != NULL; c++) {
+        const int own = first[c];
+        group[c] = 0;
         for (int b = 0; b < n; b++)
-            rank[a] +=
-                j.size[b] > j.size[a] || (j.size[b] == j.size[a] && b < a);
+            group[c] +=
+                size[b] > size[own] || (size[b] == size[own] && b < own);
     }
-    for (int c = 0; c < n; c++)
-        group[c] = rank[j.group[c]];
-    free(scratch);
+    free(size);
     return n_group;
 }
 

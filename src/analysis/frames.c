@@ -87,8 +87,7 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     tsr_trajectory_reader *reader = NULL;
     int64_t *step = NULL;
     tsr_status status = tsr_trajectory_open(f->path[file], &reader, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     const tsr_trajectory_info *info = tsr_trajectory_info_get(reader);
     const int n = info->n_frame;
     if (info->n_atom != f->atoms->n_atom)
@@ -158,12 +157,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
         f->block = tsr_pool_new(&f->pool, (size_t)f->capacity, one);
         status = tsr_pool_check(&f->pool, err);
     }
-    if (status != TSR_OK) {
-        tsr_frames_free(f);
-        f = NULL;
-    }
-    *out = f;
-    return status;
+    TSR_HAND_OVER(status, f, out, tsr_frames_free);
 }
 
 const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames)

@@ -124,8 +124,7 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     const double equal = 1e-9; /* nat */
     *psis = (tsr_psis){.pareto_k = HUGE_VAL};
     tsr_status status = normalise(n, log_weight, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     entry *sorted = malloc((size_t)n * sizeof *sorted);
     TSR_TRY(tsr_allocated(sorted, err));
     for (long i = 0; i < n; i++)

@@ -312,12 +312,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                                 (const double(*)[3])j.ca, &s->domains, err);
     }
     tsr_pool_clear(&j.pool);
-    if (status != TSR_OK) {
-        tsr_shape_free(s);
-        s = NULL;
-    }
-    *out = s;
-    return status;
+    TSR_HAND_OVER(status, s, out, tsr_shape_free);
 }
 
 /* ---- domains ----
@@ -503,11 +498,7 @@ tsr_status tsr_domains_from_ca(int n, int n_residue, const float *ca,
         measure_pairs(d, i, start, (const double(*)[3])now);
     }
     tsr_pool_clear(&pool);
-    if (status == TSR_OK)
-        *out = d;
-    else
-        tsr_domains_free(d);
-    return status;
+    TSR_HAND_OVER(status, d, out, tsr_domains_free);
 }
 
 tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,

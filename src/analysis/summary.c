@@ -247,12 +247,7 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
     else if (status == TSR_OK && count_read(summary) == 0)
         status = tsr_fail(err, TSR_E_IO, "no variable is readable: %s",
                           summary->item[0].flaw_text);
-    if (status != TSR_OK) {
-        tsr_summary_free(summary);
-        return status;
-    }
-    *out = summary;
-    return TSR_OK;
+    TSR_HAND_OVER(status, summary, out, tsr_summary_free);
 }
 
 void tsr_summary_free(tsr_summary *summary)
@@ -554,12 +549,7 @@ tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
     tsr_status status =
         choose_points(s, reader, (double)n_chain * n_draw, most, err);
     TSR_THEN(status, summarise(s, reader, n_chain, n_draw, err));
-    if (status != TSR_OK) {
-        tsr_curve_summary_free(s);
-        s = NULL;
-    }
-    *out = s;
-    return status;
+    TSR_HAND_OVER(status, s, out, tsr_curve_summary_free);
 }
 
 int tsr_curve_summary_worst(const tsr_curve_summary *summary)

@@ -95,49 +95,37 @@ static double single_value(const trace_term *term, tsr_trace_group group,
     return one;
 }
 
-/* Reads one measurement. *is_there 0: the trace has no such measurement. */
-static tsr_status read_measurement(const trace_term *term,
-                                   tsr_verdict_measured *m, int *is_there,
-                                   tsr_err *err)
-{
-    enum { MOST = 20000 };
-    char mean[40];
-    tsr_thinned draws;
-    *m = (tsr_verdict_measured){
-        .type = term->type,
-        .value =
-            single_value(term, TSR_TRACE_OBSERVED_DATA, term->type->observable),
-        .sd = single_value(term, TSR_TRACE_CONSTANT_DATA, "sigma"),
-        .start = single_value(term, TSR_TRACE_CONSTANT_DATA, "rigid"),
-        .limit = single_value(term, TSR_TRACE_CONSTANT_DATA, "limit")};
-    *is_there = isfinite(m->value);
-    if (!*is_there)
-        return TSR_OK;
-    snprintf(m->name, sizeof m->name, "%s %d", m->type->name,
-             term->ordinal + 1);
-    (void)find_entry(term, m->name);
-    snprintf(mean, sizeof mean, "%s_mean", m->type->observable);
-    TSR_TRY(draws_of(term, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
-                     &draws, err));
-    *is_there = draws.n_chain * draws.n_kept > 0;
-    tsr_status status =
-        *is_there ? tsr_convergence_make(0, draws.n_chain, draws.n_kept,
-                                         draws.value, &m->draws, err)
-                  : TSR_OK;
-    free(draws.value);
-    return status;
-}
-
 /* Reads all measurements of one kind. */
 static tsr_status read_measurements(tsr_verdict *v, trace_term term,
                                     tsr_err *err)
 {
+    enum { MOST = 20000 };
+    char mean[40];
+    tsr_thinned draws;
+    snprintf(mean, sizeof mean, "%s_mean", term.type->observable);
     for (;; term.ordinal++) {
-        tsr_verdict_measured m;
-        int is_there;
-        TSR_TRY(read_measurement(&term, &m, &is_there, err));
-        if (!is_there)
+        tsr_verdict_measured m = {
+            .type = term.type,
+            .value = single_value(&term, TSR_TRACE_OBSERVED_DATA,
+                                  term.type->observable),
+            .sd = single_value(&term, TSR_TRACE_CONSTANT_DATA, "sigma"),
+            .start = single_value(&term, TSR_TRACE_CONSTANT_DATA, "rigid"),
+            .limit = single_value(&term, TSR_TRACE_CONSTANT_DATA, "limit")};
+        if (!isfinite(m.value))
             return TSR_OK;
+        snprintf(m.name, sizeof m.name, "%s %d", m.type->name,
+                 term.ordinal + 1);
+        (void)find_entry(&term, m.name);
+        TSR_TRY(draws_of(&term, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0,
+                         1, &draws, err));
+        const int n = draws.n_chain * draws.n_kept;
+        const tsr_status status =
+            n > 0 ? tsr_convergence_make(0, draws.n_chain, draws.n_kept,
+                                         draws.value, &m.draws, err)
+                  : TSR_OK;
+        free(draws.value);
+        if (n == 0 || status != TSR_OK)
+            return status;
         void *more = tsr_pool_resize(&v->pool, v->measured,
                                      (size_t)v->n_measured + 1, sizeof m);
         TSR_TRY(tsr_allocated(more, err));
@@ -182,18 +170,6 @@ static tsr_status find_displacements(tsr_verdict *v, tsr_err *err)
         v->n_moved++;
     }
     return TSR_OK;
-}
-
-/* Computes the members `measured` and `moved`, from the trace and the
- * arrangements. Errors: TSR_E_NOMEM. */
-static tsr_status read_all_measurements(tsr_verdict *verdict,
-                                        const tsr_past_run *run, tsr_err *err)
-{
-    for (int k = 0; tsr_term_registry[k] != NULL; k++)
-        if (!tsr_term_registry[k]->is_curve)
-            TSR_TRY(read_measurements(
-                verdict, (trace_term){run, tsr_term_registry[k], 0}, err));
-    return find_displacements(verdict, err);
 }
 
 /* Share of a map's signal that a structure of correlation cc leaves
@@ -283,45 +259,43 @@ static void write_number(const tsr_verdict_measured *m, tsr_words *w)
 }
 
 /* One sentence for each measurement. */
-static void write_measured(const tsr_verdict *verdict, tsr_words *words)
+static void write_measured(const tsr_verdict *v, tsr_words *w)
 {
     enum { MOST = 12 };
-    const tsr_verdict *v = verdict;
     for (int k = 0; k < v->n_measured && k < MOST; k++) {
         const tsr_verdict_measured *m = &v->measured[k];
         if (k > 0)
-            tsr_words_add(words, " ");
+            tsr_words_add(w, " ");
         if (m->type->is_map)
-            write_map(m, words);
+            write_map(m, w);
         else
-            write_number(m, words);
+            write_number(m, w);
     }
     if (v->n_measured > MOST)
-        tsr_words_add(words, " And %d more (summary --json).",
+        tsr_words_add(w, " And %d more (summary --json).",
                       v->n_measured - MOST);
 }
 
-static void write_moved(const tsr_verdict *verdict, tsr_words *words)
+static void write_moved(const tsr_verdict *v, tsr_words *w)
 {
-    const tsr_verdict *v = verdict;
     char name[120], distance[64], turn[64];
     if (v->n_moved == 0 || v->atoms == NULL)
         return;
     const tsr_domain *domain = v->arrangements->domains->domain;
     tsr_domain_name(v->atoms, &domain[v->arrangements->fixed], sizeof name,
                     name);
-    tsr_words_add(words, "Since the start of the run, relative to %s: ", name);
+    tsr_words_add(w, "Since the start of the run, relative to %s: ", name);
     for (int k = 0; k < v->n_moved; k++) {
         const tsr_verdict_moved *m = &v->moved[k];
         tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
-        tsr_words_add(words,
+        tsr_words_add(w,
                       "%s%s has turned by %s degrees, and its centre has moved "
                       "from %.1f to %s Angstrom",
                       k > 0 ? "; " : "", name,
                       tsr_verdict_interval(&m->turn, turn), m->start,
                       tsr_verdict_interval(&m->distance, distance));
     }
-    tsr_words_add(words, ".");
+    tsr_words_add(w, ".");
 }
 
 /* ---- JSON of measurements ---- */
@@ -445,26 +419,6 @@ static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
     return TSR_OK;
 }
 
-/* Guinier's Rg of each draw's curve, over the points used for the data: rg
- * [rows] out, finite values only. Returns their number. */
-static int guinier_of_draws(const job *j, const tsr_guinier *g,
-                            const tsr_thinned *curve,
-                            const tsr_thinned *background, double *rg)
-{
-    const int rows = curve->n_chain * curve->n_kept;
-    const int has_background = background->n_chain * background->n_kept == rows;
-    int n = 0;
-    for (int i = 0; i < rows; i++) {
-        double *one = curve->value + (size_t)i * (size_t)curve->n;
-        for (int k = 0; k < curve->n; k++)
-            one[k] -= has_background ? background->value[i] : j->background;
-        rg[n] =
-            tsr_guinier_rg(g, j->q, j->intensity, j->sigma, j->background, one);
-        n += isfinite(rg[n]) != 0;
-    }
-    return n;
-}
-
 /* Computes Guinier's Rg of the data, and of the draws over the same points. */
 static tsr_status compare_guinier(const job *j, double rg_first,
                                   tsr_verdict_curve *c, tsr_err *err)
@@ -484,9 +438,17 @@ static tsr_status compare_guinier(const job *j, double rg_first,
     double *rg =
         malloc(((size_t)curve.n_chain * (size_t)curve.n_kept + 1) * sizeof *rg);
     TSR_THEN(status, tsr_allocated(rg, err));
-    const int n = status == TSR_OK ? guinier_of_draws(j, &c->guinier, &curve,
-                                                      &background, rg)
-                                   : 0;
+    const int rows = curve.n_chain * curve.n_kept;
+    const int has_background = background.n_chain * background.n_kept == rows;
+    int n = 0; /* finite values */
+    for (int i = 0; i < rows && status == TSR_OK; i++) {
+        double *one = curve.value + (size_t)i * (size_t)width;
+        for (int k = 0; k < width; k++)
+            one[k] -= has_background ? background.value[i] : j->background;
+        rg[n] = tsr_guinier_rg(&c->guinier, j->q, j->intensity, j->sigma,
+                               j->background, one);
+        n += isfinite(rg[n]) != 0;
+    }
     if (n > 0)
         status = tsr_convergence_make(0, 1, n, rg, &c->guinier_draws, err);
     free(rg);
@@ -495,52 +457,33 @@ static tsr_status compare_guinier(const job *j, double rg_first,
     return status;
 }
 
-static tsr_status compare_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
-{
-    const double background = curve_value(j, "background").mean;
-    j->background = isfinite(background) ? background : 0.0;
-    c->draws = curve_value(j, "chi2");
-    c->noise_scale = curve_value(j, "noise_scale");
-    c->n = j->n;
-    c->noise = tsr_saxs_noise_make(j->n, j->q, j->intensity, j->sigma);
-    tsr_profile_fit_set_noise(&c->rigid, &c->noise);
-    TSR_TRY(compare_mean(j, c, err));
-    return compare_guinier(j, value_of(j->summary, "rg").mean, c, err);
-}
-
 /* Reads fit number k from `text`, the attribute rigid_fit, which the run wrote
  * at its start. */
 static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
 {
-    const struct {
-        const char *key;
-        double *real;
-        int *whole;
-    } known[] = {{"n_point", NULL, &fit->n_point},
-                 {"n_parameter", NULL, &fit->n_parameter},
-                 {"scale", &fit->scale, NULL},
-                 {"background", &fit->background, NULL},
-                 {"c1", &fit->c1, NULL},
-                 {"c2", &fit->c2, NULL},
-                 {"c1_at", NULL, &fit->c1_at},
-                 {"c2_at", NULL, &fit->c2_at},
-                 {"chi2", &fit->chi2, NULL},
-                 {"cormap_p", &fit->cormap_p, NULL}};
+    static const char *const key[] = {
+        "n_point",    "n_parameter", "c1_at", "c2_at", "scale",
+        "background", "c1",          "c2",    "chi2",  "cormap_p"};
+    enum { N_KEY = sizeof key / sizeof *key };
+    double v[N_KEY];
     *fit = (tsr_profile_fit){.n_point = 0};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (int i = 0; i < N_KEY; i++) {
         tsr_json_reader r = {text, text + strlen(text), 0, 0};
         char path[32];
-        double value;
-        snprintf(path, sizeof path, "%d.%s", k, known[i].key);
-        if (!tsr_json_find(&r, path) || !tsr_json_read_number(&r, &value)) {
-            fit->n_point = 0;
+        snprintf(path, sizeof path, "%d.%s", k, key[i]);
+        if (!tsr_json_find(&r, path) || !tsr_json_read_number(&r, &v[i]))
             return;
-        }
-        if (known[i].real != NULL)
-            *known[i].real = value;
-        else
-            *known[i].whole = (int)value;
     }
+    *fit = (tsr_profile_fit){.n_point = (int)v[0],
+                             .n_parameter = (int)v[1],
+                             .c1_at = (int)v[2],
+                             .c2_at = (int)v[3],
+                             .scale = v[4],
+                             .background = v[5],
+                             .c1 = v[6],
+                             .c2 = v[7],
+                             .chi2 = v[8],
+                             .cormap_p = v[9]};
     fit->reduced_chi2 =
         fit->n_point > fit->n_parameter
             ? fit->chi2 * fit->n_point / (fit->n_point - fit->n_parameter)
@@ -578,7 +521,15 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     c->has_own_weights = entry >= 0 && tsr_saxs_has_own_weights(&data[entry]);
     if (rigid != NULL)
         read_rigid(rigid, k, &c->rigid);
-    return compare_curve(j, c, err);
+    const double background = curve_value(j, "background").mean;
+    j->background = isfinite(background) ? background : 0.0;
+    c->draws = curve_value(j, "chi2");
+    c->noise_scale = curve_value(j, "noise_scale");
+    c->n = j->n;
+    c->noise = tsr_saxs_noise_make(j->n, j->q, j->intensity, j->sigma);
+    tsr_profile_fit_set_noise(&c->rigid, &c->noise);
+    TSR_TRY(compare_mean(j, c, err));
+    return compare_guinier(j, value_of(j->summary, "rg").mean, c, err);
 }
 
 /* Reads the weights in several samples, which are named by files where they
@@ -819,15 +770,16 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
     v->is_docked = run->has_config && v->atoms != NULL &&
                    run->config.structure.contacts > 0;
-    TSR_THEN(status, read_all_measurements(v, run, err));
+    for (int k = 0; tsr_term_registry[k] != NULL; k++)
+        if (!tsr_term_registry[k]->is_curve)
+            TSR_THEN(status,
+                     read_measurements(
+                         v, (trace_term){run, tsr_term_registry[k], 0}, err));
+    TSR_THEN(status, find_displacements(v, err));
     TSR_THEN(status, tsr_advice_make(run, summary, &v->advice, err));
     if (status == TSR_OK)
         find_undecided(v, run, summary);
-    if (status == TSR_OK)
-        *out = v;
-    else
-        tsr_verdict_free(v);
-    return status;
+    TSR_HAND_OVER(status, v, out, tsr_verdict_free);
 }
 
 tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
@@ -872,14 +824,14 @@ static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
     if (!v->has_data)
         tsr_words_add(w, "This run used no data: the following results "
                          "describe the prior. ");
-    if (!v->advice.is_converged && v->advice.worst[0] != '\0')
-        tsr_words_add(
-            w,
-            "Not converged yet (%s): the following results may still change.",
-            v->advice.worst);
-    else if (!v->advice.is_converged)
+    if (v->advice.is_converged)
+        return;
+    if (v->advice.worst[0] != '\0')
+        tsr_words_add(w, "Not converged yet (%s)", v->advice.worst);
+    else
         tsr_words_add(w, "Too few draws to decide whether the run has "
-                         "converged: the following results may still change.");
+                         "converged");
+    tsr_words_add(w, ": the following results may still change.");
 }
 
 const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
@@ -898,56 +850,44 @@ const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
                [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
 }
 
-static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
-{
-    const double noise = c->noise.level;
-    char cormap[48];
-    if (!isfinite(c->chi2))
-        return;
-    tsr_words_add(
-        w,
-        "The sampled structures %s %s: their mean curve has chi2 %.3g%s (%s).",
-        tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
-        c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
-        tsr_verdict_fit_clause(c->chi2, c->cormap_p, noise));
-}
-
-/* chi2 of the rigid start by the same bodies, for comparison. The commands
- * profile and solve answer, with all atoms, whether the rigid model fits. */
-static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
-{
-    if (c->rigid.n_point > 0 && isfinite(c->chi2))
-        tsr_words_add(
-            w,
-            " With the same bodies, the starting structure kept rigid has chi2 "
-            "%.3g (for all atoms see tessera profile).",
-            c->rigid.chi2);
-}
-
-/* The size of the residuals, and how much of this size is noise. */
-static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
-{
-    const tsr_convergence *s = &c->noise_scale;
-    char text[64];
-    const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
-    if (isfinite(s->mean))
-        tsr_words_add(
-            w, " The residuals are %s times the stated errors%s.",
-            tsr_verdict_interval(s, text),
-            isnan(c->noise.next)
-                ? "; here neighbouring points do not separate noise from misfit"
-                : "");
-    (void)tsr_saxs_noise_describe(&c->noise, residual, w);
-}
-
+/* The mean curve of the draws; chi2 of the rigid start by the same bodies, for
+ * comparison (the commands profile and solve answer, with all atoms, whether
+ * the rigid model fits); the size of the residuals, and how much of this size
+ * is noise. */
 static void write_fit(const tsr_verdict *v, tsr_words *w)
 {
     for (int k = 0; k < v->n_curve; k++) {
-        if (k > 0)
-            tsr_words_add(w, "\n");
-        write_draws(&v->curve[k], w);
-        write_rigid(&v->curve[k], w);
-        write_noise(&v->curve[k], w);
+        const tsr_verdict_curve *c = &v->curve[k];
+        const tsr_convergence *s = &c->noise_scale;
+        const double level = c->noise.level;
+        const int has_scale = isfinite(s->mean);
+        char text[64];
+        tsr_words_add(w, k > 0 ? "\n" : "");
+        if (isfinite(c->chi2))
+            tsr_words_add(
+                w,
+                "The sampled structures %s %s: their mean curve has chi2 "
+                "%.3g%s (%s).",
+                tsr_verdict_fits(c->chi2, c->cormap_p, level) ? "fit"
+                                                              : "do not fit",
+                c->name, c->chi2,
+                tsr_cormap_text(", CorMap p ", c->cormap_p, text),
+                tsr_verdict_fit_clause(c->chi2, c->cormap_p, level));
+        if (c->rigid.n_point > 0 && isfinite(c->chi2))
+            tsr_words_add(w,
+                          " With the same bodies, the starting structure kept "
+                          "rigid has chi2 %.3g (for all atoms see tessera "
+                          "profile).",
+                          c->rigid.chi2);
+        if (has_scale)
+            tsr_words_add(w, " The residuals are %s times the stated errors%s.",
+                          tsr_verdict_interval(s, text),
+                          isnan(c->noise.next)
+                              ? "; here neighbouring points do not "
+                                "separate noise from misfit"
+                              : "");
+        (void)tsr_saxs_noise_describe(&c->noise,
+                                      has_scale ? s->mean : sqrt(c->chi2), w);
     }
 }
 

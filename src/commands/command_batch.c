@@ -797,8 +797,7 @@ static tsr_status batch(const tsr_args *args, FILE *out, tsr_log *log,
     w.n_job = o->jobs > 0 ? (int)o->jobs : o->device.n > 0 ? o->device.n : 1;
     tsr_status status = open_table(&w, err);
     TSR_THEN(status, read_rows(&w, err));
-    if (status != TSR_OK)
-        status = tsr_wrap(err, status, "'%s'", args->argument[0]);
+    status = tsr_wrap(err, status, "'%s'", args->argument[0]);
     TSR_THEN(status, check_rows(&w, err));
     TSR_THEN(status, tsr_run_directory_make_folders(w.output, &n_folder, err));
     if (!o->dry_run)

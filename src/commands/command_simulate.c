@@ -264,13 +264,10 @@ static tsr_status compute(work *w, tsr_err *err)
     memcpy(q + n, extra_q, sizeof extra_q);
     tsr_status status = tsr_resolution_make(&s->resolution, n, q, NULL,
                                             &w->pool, &w->resolution, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "simulate.resolution");
+    TSR_TRY(tsr_wrap(err, status, "simulate.resolution"));
     status = compute_curve(w, q, intensity, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status,
-                        status == TSR_E_RANGE ? "simulate.q_range"
-                                              : "simulate");
+    TSR_TRY(tsr_wrap(err, status,
+                     status == TSR_E_RANGE ? "simulate.q_range" : "simulate"));
     gsl_rng *rng = tsr_rng_new((uint64_t)w->config.seed, noise_stream);
     TSR_TRY(tsr_allocated(rng, err));
     const double scale = s->i0 / intensity[n];

@@ -412,6 +412,14 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
     tsr_json_close(j);
 }
 
+static void put_sizes(const tsr_verdict *v, tsr_json *j)
+{
+    if (v->n_curve > 0)
+        tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
+    tsr_verdict_put_interval(j, "rg", &v->rg);
+    tsr_verdict_put_interval(j, "d_max", &v->d_max);
+}
+
 static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_compared *r = &s->runs->run[k];
@@ -431,10 +439,7 @@ static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
                      r->is_excluded       ? "excluded"
                      : find_rival(s) >= 0 ? "undecided"
                                           : "possible");
-    if (v->n_curve > 0)
-        tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
-    tsr_verdict_put_interval(j, "rg", &v->rg);
-    tsr_verdict_put_interval(j, "d_max", &v->d_max);
+    put_sizes(v, j);
     tsr_json_members(j, "converged %i worst %s ess %g n_draw %ld",
                      is_converged(s, k), v->advice.worst, v->ess,
                      (long)r->past.n_draw);
@@ -464,10 +469,7 @@ static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
     tsr_json_members(j, "states %d undecided %i converged %i worst %s",
                      s->chosen + 1, find_rival(s) >= 0, converged,
                      verdict_of(s, run_to_extend(s))->advice.worst);
-    if (v->n_curve > 0)
-        tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
-    tsr_verdict_put_interval(j, "rg", &v->rg);
-    tsr_verdict_put_interval(j, "d_max", &v->d_max);
+    put_sizes(v, j);
     return tsr_verdict_put(v, "answer", j, err);
 }
 
@@ -730,62 +732,49 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, int k,
  * `species:` samples f; here the best of a grid decides whether a mixture fits.
  */
 
-/* Computes the first of *n_chain identical chains; *n_chain 0: there are none.
- */
-static tsr_status compute_one(const work *w, int k, int *n_chain,
-                              tsr_profile_structure *one, tsr_err *err)
-{
-    tsr_atoms *atoms = NULL, part = {0};
-    tsr_pool pool = {0};
-    tsr_profile_maker *maker = NULL;
-    const tsr_profile_spec spec = spec_of(w, k, TSR_PROFILE_ATOMS, NULL);
-    int *keep;
-    TSR_TRY(tsr_atoms_read(w->input[0], &atoms, err));
-    tsr_pool_array(&pool, keep, atoms->n_residue);
-    tsr_pool_array(&pool, part.atom, atoms->n_atom);
-    tsr_pool_array(&pool, part.residue, atoms->n_residue);
-    tsr_status status = tsr_pool_check(&pool, err);
-    if (status == TSR_OK)
-        *n_chain = identical_chains(atoms, keep);
-    if (*n_chain > 0) {
-        tsr_atoms_select(atoms, keep, &part);
-        status = tsr_profile_maker_new(&spec, w->log, &maker, err);
-        TSR_THEN(status, tsr_profile_compute_atoms(maker, w->input[0], &part, 0,
-                                                   one, err));
-    }
-    tsr_profile_maker_free(maker);
-    tsr_pool_clear(&pool);
-    tsr_atoms_free(atoms);
-    return status;
-}
-
+/* n_chain 0 in the result: the model has no identical chains. */
 static tsr_status compare_species(work *w, int k,
                                   const tsr_profile_fit_options *how,
                                   tsr_err *err)
 {
     enum { STEPS = 100 };
     const tsr_saxs *saxs = w->saxs[k];
+    const int n = TSR_N_COMP_PAIR * saxs->n;
+    const tsr_profile_spec spec = spec_of(w, k, TSR_PROFILE_ATOMS, NULL);
     tsr_profile_species *x = &w->rigid[k].species;
-    tsr_profile_structure one = {0};
-    tsr_partial_curves single = {0}, whole = {0};
-    double *all, *curve;
-    tsr_status status = compute_one(w, k, &x->n_chain, &one, err);
-    if (status != TSR_OK || x->n_chain == 0)
-        return status;
-    status = tsr_partial_curves_of_data(&one.partials, saxs, &single, err);
-    TSR_THEN(status, tsr_partial_curves_of_data(&w->rigid[k].structure.partials,
-                                                saxs, &whole, err));
-    tsr_pool_array(&whole.pool, all, TSR_N_COMP_PAIR * saxs->n);
-    tsr_pool_array(&whole.pool, curve, saxs->n);
-    TSR_THEN(status, tsr_pool_check(&whole.pool, err));
-    for (int v = 0; v < TSR_N_COMP_PAIR * saxs->n && status == TSR_OK; v++)
-        all[v] = whole.pair[v] / x->n_chain;
-    for (int i = 0; i <= STEPS && status == TSR_OK; i++) {
+    tsr_atoms *atoms = NULL, part = {0};
+    tsr_pool pool = {0};
+    tsr_profile_maker *maker = NULL;
+    tsr_profile_structure first = {0};
+    tsr_partial_curves one = {0}, all = {0}, mixed;
+    double *curve;
+    int *keep;
+    TSR_TRY(tsr_atoms_read(w->input[0], &atoms, err));
+    tsr_pool_array(&pool, keep, atoms->n_residue);
+    tsr_pool_array(&pool, part.atom, atoms->n_atom);
+    tsr_pool_array(&pool, part.residue, atoms->n_residue);
+    tsr_pool_array(&pool, curve, saxs->n);
+    double *const pair = tsr_pool_new(&pool, (size_t)n, sizeof *pair);
+    tsr_status status = tsr_pool_check(&pool, err);
+    x->n_chain = status == TSR_OK ? identical_chains(atoms, keep) : 0;
+    if (x->n_chain > 0) {
+        tsr_atoms_select(atoms, keep, &part);
+        status = tsr_profile_maker_new(&spec, w->log, &maker, err);
+        TSR_THEN(status, tsr_profile_compute_atoms(maker, w->input[0], &part, 0,
+                                                   &first, err));
+        TSR_THEN(status,
+                 tsr_partial_curves_of_data(&first.partials, saxs, &one, err));
+        TSR_THEN(status, tsr_partial_curves_of_data(
+                             &w->rigid[k].structure.partials, saxs, &all, err));
+    }
+    mixed = all;
+    mixed.pair = pair;
+    for (int i = 0; i <= STEPS && x->n_chain > 0 && status == TSR_OK; i++) {
         const double f = (double)i / STEPS;
         tsr_profile_fit fit;
-        for (int v = 0; v < TSR_N_COMP_PAIR * saxs->n; v++)
-            whole.pair[v] = (1.0 - f) * single.pair[v] + f * all[v];
-        status = tsr_profile_fit_make(&whole, saxs->intensity, saxs->sigma, how,
+        for (int v = 0; v < n; v++)
+            pair[v] = (1.0 - f) * one.pair[v] + f * (all.pair[v] / x->n_chain);
+        status = tsr_profile_fit_make(&mixed, saxs->intensity, saxs->sigma, how,
                                       &fit, curve, err);
         tsr_profile_fit_set_noise(&fit, &saxs->noise);
         if (i == 0)
@@ -793,9 +782,12 @@ static tsr_status compare_species(work *w, int k,
         if (fit.chi2 < x->best.chi2)
             x->best = fit, x->fraction = f;
     }
-    tsr_profile_structure_clear(&one);
-    tsr_partial_curves_clear(&single);
-    tsr_partial_curves_clear(&whole);
+    tsr_partial_curves_clear(&one);
+    tsr_partial_curves_clear(&all);
+    tsr_profile_structure_clear(&first);
+    tsr_profile_maker_free(maker);
+    tsr_pool_clear(&pool);
+    tsr_atoms_free(atoms);
     return status;
 }
 
@@ -954,28 +946,27 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
                          tsr_run_execute(w->file, 0, &o, w->none, w->log, err));
 }
 
-static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
-{
-    const tsr_run_options o = {.device = w->o->device,
-                               .threads = w->o->threads};
-    tsr_log_set_brief(w->log, 1);
-    return close_run_log(
-        w, tsr_run_execute(directory, 1, &o, w->none, w->log, err));
-}
-
 /* Runs that are finished stay as they are. */
 static tsr_status complete_run(work *w, int n_state, tsr_err *err)
 {
-    const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
+    const char *directory = w->run[n_state - 1];
+    const tsr_run_options o = {.device = w->o->device,
+                               .threads = w->o->threads};
+    char number[32];
+    states(n_state, number);
     if (tsr_run_directory_require(directory, NULL) != TSR_OK) {
-        tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
+        tsr_info(w->log, "%s: %s", number, directory);
         return begin_run(w, n_state, err);
     }
     tsr_run_warn_if_changed(w->file, directory, w->log);
     const int is_finished = tsr_run_is_finished(directory);
-    tsr_info(w->log, "%d state%s: %s %s", n_state, s, directory,
+    tsr_info(w->log, "%s: %s %s", number, directory,
              is_finished ? "is finished" : "goes on");
-    return is_finished ? TSR_OK : resume_run(w, directory, err);
+    if (is_finished)
+        return TSR_OK;
+    tsr_log_set_brief(w->log, 1);
+    return close_run_log(
+        w, tsr_run_execute(directory, 1, &o, w->none, w->log, err));
 }
 
 /* Makes one more run, as long as the last number of states is more probable
@@ -983,6 +974,7 @@ static tsr_status complete_run(work *w, int n_state, tsr_err *err)
 static tsr_status run_states(work *w, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
+    char number[32];
     for (int k = 0; k < w->o->states; k++) {
         w->run[k] =
             tsr_pool_format(&w->pool, "%s/%d", w->solve.directory, k + 1);
@@ -990,11 +982,10 @@ static tsr_status run_states(work *w, tsr_err *err)
         tsr_status status = complete_run(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
-                            "interrupted in the run of %d state%s; repeat the "
-                            "command to continue",
-                            k + 1, k == 0 ? "" : "s");
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "'%s'", w->run[k]);
+                            "interrupted in the run of %s; repeat the command "
+                            "to continue",
+                            states(k + 1, number));
+        TSR_TRY(tsr_wrap(err, status, "'%s'", w->run[k]));
         TSR_TRY(tsr_comparison_add(&w->runs, w->run[k], w->log, err));
         for (s->chosen = 0; s->runs->run[s->chosen].is_excluded;)
             s->chosen++;
@@ -1068,11 +1059,6 @@ static tsr_status read_inputs(work *w, tsr_err *err)
     for (int k = 0; k < w->curves.n; k++)
         w->input[k + 1] = w->curves.path[k];
     w->input[w->n_input] = w->o->data.map;
-    return TSR_OK;
-}
-
-static tsr_status open_none(work *w, tsr_err *err)
-{
     w->none = fopen("/dev/null", "w");
     return w->none != NULL ? TSR_OK
                            : tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
@@ -1098,7 +1084,6 @@ tsr_status tsr_solve_check(const tsr_args *args, FILE *out, tsr_log *log,
     work w = {.args = args, .o = args->options, .out = out, .log = log};
     const tsr_init_job job = {.model = args->argument[0], .curves = &w.curves};
     tsr_status status = read_inputs(&w, err);
-    TSR_THEN(status, open_none(&w, err));
     TSR_THEN(status, tsr_init_model(&job, w.none, log, err));
     TSR_THEN(status, print_checksums(&w, err));
     work_clear(&w);
@@ -1110,7 +1095,6 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
 {
     work w = {.args = args, .o = args->options, .out = out, .log = log};
     tsr_status status = read_inputs(&w, err);
-    TSR_THEN(status, open_none(&w, err));
     TSR_THEN(status, solve_all(&w, err));
     work_clear(&w);
     return status;

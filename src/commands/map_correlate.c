@@ -328,8 +328,7 @@ static tsr_status compare_model(void *context, int k, int thread, tsr_err *err)
     m.xyz = (const double(*)[3])xyz;
     TSR_THEN(status, compare(f, w, k, &m, &pool, err));
     tsr_map_models_label(&f->models, k, label, sizeof label);
-    if (status != TSR_OK)
-        status = tsr_wrap(err, status, "%s", label);
+    status = tsr_wrap(err, status, "%s", label);
     tsr_pool_clear(&pool);
     return status;
 }

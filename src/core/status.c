@@ -29,7 +29,7 @@ tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
 
 tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
 {
-    if (err != NULL) {
+    if (err != NULL && status != TSR_OK) {
         char before[TSR_ERR_SIZE];
         memcpy(before, err->message, sizeof before);
         va_list args;

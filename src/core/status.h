@@ -65,7 +65,8 @@ void tsr_clean(char *text);
 tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
     TSR_PRINTF(3, 4);
 
-/* Prepends "context: " to the stored message and returns `status`. */
+/* Prepends "context: " to the stored message and returns `status`; TSR_OK
+ * leaves the message. */
 tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
     TSR_PRINTF(3, 4);
 
@@ -93,6 +94,18 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             (status) = (call);  \
     } while (0)
 
+/* Ends a constructor: *out is the new object, or after a failure NULL, and
+ * `release` frees the object. */
+#define TSR_HAND_OVER(status, object, out, release) \
+    do {                                            \
+        if ((status) != TSR_OK) {                   \
+            release(object);                        \
+            (object) = NULL;                        \
+        }                                           \
+        *(out) = (object);                          \
+        return (status);                            \
+    } while (0)
+
 /* Reports a failed malloc: TSR_E_NOMEM. */
 static inline tsr_status tsr_no_memory(tsr_err *err)
 {
@@ -107,8 +120,12 @@ static inline tsr_status tsr_no_memory(tsr_err *err)
 #if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
 #define tsr_fail(err, status, ...) \
     ((void)(tsr_fail)((err), (status), __VA_ARGS__), (status))
-#define tsr_wrap(err, status, ...) \
-    ((void)(tsr_wrap)((err), (status), __VA_ARGS__), (status))
+#define tsr_wrap(err, status, ...)                         \
+    __extension__({                                        \
+        const tsr_status tsr_of_call = (status);           \
+        (void)(tsr_wrap)((err), tsr_of_call, __VA_ARGS__); \
+        tsr_of_call;                                       \
+    })
 #define tsr_no_memory(err) tsr_fail((err), TSR_E_NOMEM, "")
 #endif
 

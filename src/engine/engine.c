@@ -189,11 +189,7 @@ tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,
     tsr_pool_array(&b->pool, b->system, max_proposal);
     tsr_status status = tsr_pool_check(&b->pool, err);
     TSR_THEN(status, engine->type->batch_open(b, err));
-    if (status == TSR_OK)
-        *out = b;
-    else
-        tsr_batch_free(b);
-    return status;
+    TSR_HAND_OVER(status, b, out, tsr_batch_free);
 }
 
 static void reject_all(tsr_batch *batch)

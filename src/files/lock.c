@@ -159,22 +159,14 @@ tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out, tsr_err *err)
 {
     char *name = tsr_text_format("%s/run.lock", directory);
     tsr_lock *lock = malloc(sizeof *lock);
-    tsr_status status = TSR_OK;
-
-    *out = NULL;
-    if (name == NULL || lock == NULL) {
-        status =
-            tsr_fail(err, TSR_E_NOMEM, "no memory to lock '%s'", directory);
-        free(lock);
-    } else {
-        status = lock_directory(directory, name, lock, err);
-        if (status == TSR_OK)
-            *out = lock;
-        else
-            tsr_lock_free(lock);
-    }
+    if (lock != NULL)
+        lock->fd = -1;
+    const tsr_status status =
+        name != NULL && lock != NULL
+            ? lock_directory(directory, name, lock, err)
+            : tsr_fail(err, TSR_E_NOMEM, "no memory to lock '%s'", directory);
     free(name);
-    return status;
+    TSR_HAND_OVER(status, lock, out, tsr_lock_free);
 }
 
 void tsr_lock_free(tsr_lock *lock)

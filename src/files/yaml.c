@@ -1058,8 +1058,7 @@ static tsr_status write_fields(FILE *out, const tsr_field *fields,
             status = write_scalar(out, f, object, err);
             fputc('\n', out);
         }
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(status);
     }
     return TSR_OK;
 }

@@ -144,12 +144,7 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
         status = build(s, err);
     }
     TSR_THEN(status, make_buffers(s, err));
-    if (status != TSR_OK) {
-        tsr_debye_sum_free(s);
-        return status;
-    }
-    *out = s;
-    return TSR_OK;
+    TSR_HAND_OVER(status, s, out, tsr_debye_sum_free);
 }
 
 void tsr_debye_sum_free(tsr_debye_sum *sum)
@@ -614,12 +609,7 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
     tsr_status status = tsr_pool_check(&s->pool, err);
     if (status == TSR_OK && strcmp(device, "auto") != 0)
         status = open_device(s, err);
-    if (status != TSR_OK) {
-        tsr_profile_sum_free(s);
-        return status;
-    }
-    *out = s;
-    return TSR_OK;
+    TSR_HAND_OVER(status, s, out, tsr_profile_sum_free);
 }
 
 void tsr_profile_sum_free(tsr_profile_sum *sum)

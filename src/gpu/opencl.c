@@ -627,11 +627,7 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
             status = tsr_cl_fail(err, device, "clCreateContext", code);
     }
     free(list);
-    if (status == TSR_OK)
-        *out = device;
-    else
-        free(device);
-    return status;
+    TSR_HAND_OVER(status, device, out, free);
 }
 
 void tsr_device_free(tsr_device *device)

@@ -64,12 +64,7 @@ tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
     tsr_term *term = tsr_term_new(type, source->number);
     tsr_status status = tsr_allocated(term, err);
     TSR_THEN(status, type->read(source, term, err));
-    if (status != TSR_OK) {
-        tsr_term_free(term);
-        term = NULL;
-    }
-    *out = term;
-    return status;
+    TSR_HAND_OVER(status, term, out, tsr_term_free);
 }
 
 void tsr_term_free(tsr_term *term)

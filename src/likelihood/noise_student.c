@@ -9,6 +9,7 @@
  * of the t follows from the Fisher information of Student's t, which is (nu +
  * 1) / (nu + 3) times that of normal errors. The approximation affects the
  * acceptance rate, but not the sampled distribution. */
+#include "core/vec3.h"
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_randist.h>
@@ -95,7 +96,7 @@ static void student_fit(const tsr_noise *noise, const double *profile,
 static double log_top(double nu)
 {
     return gsl_sf_lngamma(0.5 * (nu + 1.0)) - gsl_sf_lngamma(0.5 * nu) -
-           0.5 * log(3.14159265358979324 * nu);
+           0.5 * log(TSR_PI * nu);
 }
 
 /* One logarithm for a product of BLOCK factors. A factor is at least 1, and

@@ -253,10 +253,9 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->parameter[0] = tsr_parameter_log_normal(
         "scale", NULL, "factor s by which the measured distribution is widened",
         o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
-    tsr_status status =
-        tsr_restraint_make(source->topology, &sites, &t->pair, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "data.%d", source->number);
+    TSR_TRY(tsr_wrap(
+        err, tsr_restraint_make(source->topology, &sites, &t->pair, err),
+        "data.%d", source->number));
     TSR_TRY(set_measurement(t, o, source->number, err));
     snprintf(t->label, sizeof t->label, "distance %.40s to %.40s",
              o->between.item[0], o->between.item[1]);

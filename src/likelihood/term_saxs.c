@@ -352,12 +352,10 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                       &t->owned_saxs, err);
     if (status == TSR_E_CONFIG)
         return tsr_wrap(err, status, "data.%d", source->number);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     status = tsr_saxs_set_resolution(t->owned_saxs, &o->resolution, source->log,
                                      err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "data.%d.resolution", source->number);
+    TSR_TRY(tsr_wrap(err, status, "data.%d.resolution", source->number));
     tsr_data_set set = o->set;
     set.saxs = t->owned_saxs;
     TSR_TRY(set_data(t, &set, err));
@@ -373,9 +371,8 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     const tsr_neutron_options *neutron = tsr_saxs_neutron(source->options);
     if (neutron == NULL)
         return read_curve(source, t, err);
-    tsr_status status = tsr_neutron_make(neutron, &t->neutron, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "data.%d", source->number);
+    TSR_TRY(tsr_wrap(err, tsr_neutron_make(neutron, &t->neutron, err),
+                     "data.%d", source->number));
     term->neutron = &t->neutron;
     TSR_TRY(read_curve(source, t, err));
     if (neutron->d2o.word >= 0)
@@ -613,8 +610,7 @@ static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
     double *matrix;
     tsr_status status = tsr_q_operator_smeared(
         grid, &t->saxs->resolution, t->saxs->n, t->saxs->q, &matrix, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", t->saxs->path);
+    TSR_TRY(tsr_wrap(err, status, "'%s'", t->saxs->path));
     if (t->has_interparticle)
         status = tsr_interference_make(grid, &t->saxs->resolution, t->saxs->n,
                                        t->saxs->q, &term->pool,

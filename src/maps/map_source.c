@@ -623,10 +623,9 @@ static tsr_status count_independent(const job *j, double *out, tsr_err *err)
     const double volume =
         j->share * n_voxel * g->step[0] * g->step[1] * g->step[2];
     *out = o->independent > 0.0 ? o->independent
-           : j->n_free > 0.0
-               ? j->share * j->n_free
-               : share_with_variance(map, j->mean) * 4.0 / 3.0 *
-                     3.14159265358979324 * volume / pow(o->resolution, 3.0);
+           : j->n_free > 0.0    ? j->share * j->n_free
+                             : share_with_variance(map, j->mean) * 4.0 / 3.0 *
+                                   TSR_PI * volume / pow(o->resolution, 3.0);
     *out = fmin(*out, n_voxel);
     if (*out < 10.0)
         return tsr_fail(err, TSR_E_DATA,

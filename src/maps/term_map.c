@@ -626,8 +626,6 @@ static const char *const infer_words[] = {"infer", NULL};
 
 static const char *const mask_words[] = {"model", "threshold:", NULL};
 
-static const double pi = 3.14159265358979324;
-
 /* Median of the log-normal prior of sigma / R, and the range of sigma / R for
  * which the map is blurred. Programs use 0.19 to 0.5. */
 static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
@@ -976,7 +974,7 @@ static double term_log_lik(const tsr_term *term, const void *fit,
     const double most = 1.0 - 1e-6;
     const double cc = fmax(-most, fmin(most, f->cc));
     return -0.5 * log(n * n * f->var_s) -
-           0.5 * m * log(pi * n * t->map->square * (1.0 - cc * cc)) +
+           0.5 * m * log(TSR_PI * n * t->map->square * (1.0 - cc * cc)) +
            gsl_sf_lngamma(0.5 * m) - log(2.0) + log_positive(cc, m);
 }
 

@@ -211,8 +211,7 @@ static tsr_status mark_ranges(const tsr_topology *t, const tsr_flexibility *f,
             tsr_range_mark(list->item[k], t->n_residue, t->residue, one, err);
         if (check != NULL)
             TSR_THEN(status, check(t, f, list->item[k], one, err));
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "structure.%s.%d", key, k);
+        TSR_TRY(tsr_wrap(err, status, "structure.%s.%d", key, k));
         for (int i = 0; i < t->n_residue; i++)
             mark[i % t->n_own] |= one[i];
     }
@@ -682,9 +681,7 @@ static tsr_status mark_all(tsr_topology *t, const tsr_flexibility *f, int *mark,
     TSR_TRY(mark_fixed(t, f, mark, err));
     for (int i = 0; i < t->n_residue; i++)
         n_flexible += mark[i] = t->residue[i].flexible;
-    tsr_status status = check_chirality(t, f, mark, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "structure.file");
+    TSR_TRY(tsr_wrap(err, check_chirality(t, f, mark, err), "structure.file"));
     if (n_flexible == 0 && count_of(f->mobile) == 0 && !f->is_placed)
         return tsr_fail(
             err, TSR_E_CONFIG,
@@ -715,8 +712,7 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
     tsr_status status = tsr_allocated(mark, err);
     TSR_THEN(status, mark_all(t, f, mark, err));
     free(mark);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     number_units(t);
     t->contacts = f->contacts;
     if (t->n_link > 0 && t->n_chain > 1)

@@ -366,10 +366,10 @@ static tsr_status read_bound(search *s, int k, const char *text, int *mark,
                         k, text);
     *equals = '\0';
     memset(mark, 0, (size_t)s->t->n_residue * sizeof *mark);
-    tsr_status status = tsr_range_mark(trim(equals + 1), s->t->n_residue,
-                                       s->t->residue, mark, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "structure.attach.%d", k);
+    TSR_TRY(tsr_wrap(err,
+                     tsr_range_mark(trim(equals + 1), s->t->n_residue,
+                                    s->t->residue, mark, err),
+                     "structure.attach.%d", k));
     for (int i = 0; i < s->t->n_residue && host < 0; i++)
         host = mark[i] ? i : -1;
     return set_hosts(s, trim(copy), host) > 0

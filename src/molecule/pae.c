@@ -130,8 +130,7 @@ static tsr_status read_content(const char *path, content *c, tsr_err *err)
     char *text;
     size_t size;
     tsr_status status = tsr_file_read(path, &text, &size, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     tsr_json_reader r = {.at = text, .end = text + size};
     if (tsr_json_open(&r, '[') && !tsr_json_entry(&r))
         r.is_bad = 1;

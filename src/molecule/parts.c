@@ -1645,11 +1645,7 @@ tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
     if (!choices.no_strands)
         TSR_THEN(status, add_strands(s, choices.fixed, p, err));
     tsr_pool_clear(&graph.pool);
-    if (status != TSR_OK)
-        tsr_parts_free(p);
-    else
-        *out = p;
-    return status;
+    TSR_HAND_OVER(status, p, out, tsr_parts_free);
 }
 
 tsr_status tsr_parts_find_with_pae(const tsr_structure *s, const char *pae,

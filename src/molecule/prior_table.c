@@ -261,10 +261,7 @@ tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
     if (s == TSR_OK) {
         table->source = r.source;
         r.source = NULL;
-        *out = table;
-    } else {
-        tsr_prior_table_free(table);
     }
     tsr_table_close(&r);
-    return s;
+    TSR_HAND_OVER(s, table, out, tsr_prior_table_free);
 }

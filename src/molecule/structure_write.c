@@ -473,8 +473,7 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
     tsr_model_spec labelled = *spec;
     labelled.labels = &labels;
     tsr_status status = check_limits(spec, xyz, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "cannot write '%s'", path);
+    TSR_TRY(tsr_wrap(err, status, "cannot write '%s'", path));
     status = tsr_cif_labels_make(spec->atoms, &pool, &labels, err);
     TSR_THEN(status, tsr_file_begin(&to, path, err));
     if (status == TSR_OK) {

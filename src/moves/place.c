@@ -232,7 +232,6 @@ static int draw_mirror(const place_state *s, int part, int is_own,
 static int draw_image(const place_state *s, int part, const tsr_conformation *c,
                       gsl_rng *rng, tsr_motion *motion)
 {
-    const double pi = 3.14159265358979324;
     double own[3], others[3], to[3], axis[3], of_others[3][3], of_own[3][3];
     tsr_motion turn;
     find_middles(s, part, c, own, others);
@@ -249,7 +248,7 @@ static int draw_image(const place_state *s, int part, const tsr_conformation *c,
     }
     const unsigned long kind = gsl_rng_uniform_int(rng, 3);
     const double *about = kind == 0 ? others : to;
-    const double angle = pi * pow(least_turn, gsl_rng_uniform(rng));
+    const double angle = TSR_PI * pow(least_turn, gsl_rng_uniform(rng));
     gsl_ran_dir_3d(rng, &axis[0], &axis[1], &axis[2]);
     for (int i = 0; i < 3; i++)
         axis[i] = about[i] + (kind == 2 ? to[i] - others[i] : axis[i]);

@@ -556,11 +556,7 @@ tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
     TSR_THEN(status, init_curves(c, input, n_cut, err));
     TSR_THEN(status, open_sum(c, err));
     tsr_structure_free(input);
-    if (status == TSR_OK)
-        *out = c;
-    else
-        tsr_atom_curves_free(c);
-    return status;
+    TSR_HAND_OVER(status, c, out, tsr_atom_curves_free);
 }
 
 tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,

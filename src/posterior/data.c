@@ -288,8 +288,7 @@ static tsr_status set_neutron_scattering(int p, tsr_atom_curves *curves,
         tsr_atom_curves_bodies(curves, m->first, &data->sample[p], n, d2o,
                                &match, &data->neutron[p], err);
     free(d2o);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "data.%d", first);
+    TSR_TRY(tsr_wrap(err, status, "data.%d", first));
     data->scattering[p] =
         (tsr_scattering){.contrast = contrast, .neutron = data->neutron[p]};
     tsr_info(log,

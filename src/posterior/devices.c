@@ -454,9 +454,8 @@ static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
     tsr_atom_target *t = &setup->atoms;
     if (config->structure.bodies != TSR_CONFIG_ATOMS)
         return TSR_OK;
-    const tsr_status status = make_all_atom_target(config, setup, partial, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "structure.bodies: atoms");
+    TSR_TRY(tsr_wrap(err, make_all_atom_target(config, setup, partial, err),
+                     "structure.bodies: atoms"));
     t->model = (tsr_all_atom_model){
         .target = setup->target, .context = t, .profile = sum_atoms};
     t->model.target.likelihood = t->likelihood;

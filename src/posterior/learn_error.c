@@ -650,14 +650,12 @@ static tsr_status restore_error(const tsr_config *config, comparison *x,
     if (path == NULL || access(path, F_OK) != 0)
         return TSR_OK;
     tsr_status status = read_file(path, f, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "model_error.file");
+    TSR_TRY(tsr_wrap(err, status, "model_error.file"));
     tsr_archive_rewind(&f->archive);
     status = archive_identity(config, x, &f->archive, err);
     TSR_THEN(status, tsr_likelihood_archive(x->l, &f->archive, err));
     TSR_THEN(status, tsr_archive_end(&f->archive, err));
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", path);
+    TSR_TRY(tsr_wrap(err, status, "'%s'", path));
     free(*x->text);
     *x->text = f->text;
     f->text = NULL;

@@ -241,10 +241,10 @@ static tsr_status mark_fixed(const tsr_structure_config *c,
         if (tsr_range_read(c->fixed.item[k], &range) &&
             range.chain[0] != '\0' && find_chain(residue, n, range.chain) < 0)
             continue;
-        status =
-            tsr_range_mark(c->fixed.item[k], s->n_residue, residue, rigid, err);
-        if (status != TSR_OK)
-            status = tsr_wrap(err, status, "structure.fixed.%d", k);
+        status = tsr_wrap(
+            err,
+            tsr_range_mark(c->fixed.item[k], s->n_residue, residue, rigid, err),
+            "structure.fixed.%d", k);
     }
     free(residue);
     return status;

@@ -27,7 +27,7 @@
 enum { EPSILON, ZETA, ALPHA, BETA, GAMMA, N_ANGLE };
 enum { C3_ENDO = 3, C2_ENDO = 2 };
 
-static const double degree = 3.14159265358979323846 / 180.0;
+static const double degree = TSR_PI / 180.0;
 static const double w_helix = 0.37, w_rotamers = 0.58, w_uniform = 0.05;
 
 /* Pucker of the preceding sugar; torsions in degrees, in the order above. */

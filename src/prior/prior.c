@@ -81,14 +81,13 @@ tsr_status tsr_restraint_make(const tsr_topology *t,
                                  1.0 / options->width};
     tsr_status status = TSR_OK;
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        status = find_residue(t, options->between.item[k], mark,
-                              &restraint->residue[k], err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "between");
+        status = tsr_wrap(err,
+                          find_residue(t, options->between.item[k], mark,
+                                       &restraint->residue[k], err),
+                          "between");
     }
     free(mark);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     const tsr_residue *a = &t->residue[restraint->residue[0]];
     const tsr_residue *b = &t->residue[restraint->residue[1]];
     if (a == b || (a->unit >= 0 && a->unit == b->unit))
@@ -263,10 +262,10 @@ static tsr_status set_restraints(tsr_prior *p, const tsr_list *restraints,
     tsr_pool_array(&p->pool, p->restraint, restraints->n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int k = 0; k < restraints->n; k++) {
-        tsr_status status =
-            tsr_restraint_make(p->topology, &item[k], &p->restraint[k], err);
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "prior.restraints.%d", k);
+        TSR_TRY(tsr_wrap(
+            err,
+            tsr_restraint_make(p->topology, &item[k], &p->restraint[k], err),
+            "prior.restraints.%d", k));
         p->n_restraint = k + 1;
     }
     return TSR_OK;
@@ -284,11 +283,7 @@ tsr_status tsr_prior_new(const tsr_topology *t, const tsr_prior_table *table,
     set_clash(&p->clash, t, table, options);
     tsr_status status = set_densities(p, table, err);
     TSR_THEN(status, set_restraints(p, &options->restraints, err));
-    if (status != TSR_OK)
-        tsr_prior_free(p);
-    else
-        *out = p;
-    return status;
+    TSR_HAND_OVER(status, p, out, tsr_prior_free);
 }
 
 /* ---- factors ---- */

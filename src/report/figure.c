@@ -507,8 +507,7 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
     tsr_file_writer to;
     tsr_status status = tsr_file_begin(&to, path, err);
     FILE *out = to.out;
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     fputs("panel,series,mark,x,y,y2\n", out);
     for (int p = 0; p < figure->n_panel; p++)
         for (int k = 0; k < figure->panel[p].n_layer; k++) {

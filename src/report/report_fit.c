@@ -395,8 +395,7 @@ static tsr_status add_data_set(tsr_report *r, data_set *d, tsr_err *err)
     tsr_page_use_first_screen(r->page, 1);
     TSR_THEN(status, tsr_page_figure(r->page, fit_figure(r, d), err));
     tsr_page_use_first_screen(r->page, 0);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     if (count_sets(r) > 1) {
         fprintf(tsr_page_html(r->page), "<h3>Data set %d: ", d->number);
         tsr_page_text(r->page, d->of.name);

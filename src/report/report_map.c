@@ -245,9 +245,7 @@ static tsr_status read_sampled_correlation(tsr_report *r,
     tsr_curve_summary *c = NULL;
     tsr_term_variable(m->type, m->ordinal, "map_correlation_mean", sizeof name,
                       name);
-    tsr_status status = tsr_curve_summary_make(r->trace, name, 2e7, &c, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(tsr_curve_summary_make(r->trace, name, 2e7, &c, err));
     const tsr_convergence *v = &c->point[0];
     *out = (tsr_map_spread){read_constant(r, m, "rigid"), v->median, v->q5,
                             v->q95};

@@ -81,11 +81,7 @@ tsr_status tsr_all_atom_chain_new(const tsr_all_atom_model *model, int chain,
         u->rng == NULL || u->example == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_chain_new(t, number, &u->held, err));
     TSR_THEN(status, tsr_chain_new(t, number, &u->offered, err));
-    if (status == TSR_OK)
-        *out = u;
-    else
-        tsr_all_atom_chain_free(u);
-    return status;
+    TSR_HAND_OVER(status, u, out, tsr_all_atom_chain_free);
 }
 
 /* Computes profile and likelihood of the present or of the offered state from

@@ -217,12 +217,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
         complete = init_state(c, k, (size_t)tsr_likelihood_n_profile(l));
     tsr_status status = complete ? set_moves(c, err)
                                  : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status != TSR_OK) {
-        tsr_chain_free(c);
-        return status;
-    }
-    *out = c;
-    return TSR_OK;
+    TSR_HAND_OVER(status, c, out, tsr_chain_free);
 }
 
 /* The bodies of residues first .. first + count - 1. */

@@ -850,11 +850,7 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
         allocate_scratch(r);
         status = tsr_pool_check(&r->pool, err);
     }
-    if (status == TSR_OK)
-        *out = r;
-    else
-        tsr_record_free(r);
-    return status;
+    TSR_HAND_OVER(status, r, out, tsr_record_free);
 }
 
 /* ---- draws ---- */
@@ -992,9 +988,7 @@ tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
         const tsr_column *c = &r->columns.item[v];
         if (c->constant == NULL)
             continue;
-        tsr_status status = tsr_trace_put(trace, v, c->constant, err);
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(tsr_trace_put(trace, v, c->constant, err));
     }
     return TSR_OK;
 }

@@ -79,8 +79,7 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
     if (h->n_request > 0)
         status = tsr_batch_wait(h->batch, h->profile, err);
     add_time(w, &w->times.wait);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     status = half_audit(w, h, err);
     for (int i = 0; i < h->n_replica; i++) {
         int accepted, index = h->request_of[i], chain = i / s->n_temp;
@@ -171,10 +170,10 @@ static tsr_status half_exchange_all_atom(tsr_worker *w, tsr_half *h,
     for (int i = 0; i < h->n_chain && status == TSR_OK; i++) {
         tsr_chain *coldest =
             h->chain[i * n_temp + tsr_ladder_replica(h->ladder[i], 0)];
-        status =
-            tsr_all_atom_chain_exchange(h->all_atom[i], coldest, h->batch, err);
-        if (status != TSR_OK)
-            status = tsr_wrap(err, status, "chain %d", h->number[i]);
+        status = tsr_wrap(
+            err,
+            tsr_all_atom_chain_exchange(h->all_atom[i], coldest, h->batch, err),
+            "chain %d", h->number[i]);
     }
     add_time(w, &w->times.all_atom);
     return status;
@@ -473,8 +472,7 @@ static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
         for (int k = 0; k < 2; k++) {
             tsr_status status =
                 half_make(s, &worker[w].half[k], (n + 1 - k) / 2, group, err);
-            if (status != TSR_OK)
-                return status;
+            TSR_TRY(status);
         }
     }
     for (int i = 0; i < group->n_chain; i++) {
@@ -492,8 +490,7 @@ static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
                     err, TSR_E_INTERRUPTED,
                     "interrupted after %d of %d replicas were initialised",
                     (first + i) * s->n_temp + r + 1, s->n_chain * s->n_temp);
-            if (status != TSR_OK)
-                return tsr_wrap(err, status, "chain %d", first + i);
+            TSR_TRY(tsr_wrap(err, status, "chain %d", first + i));
         }
     }
     return TSR_OK;
@@ -571,8 +568,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     int n_engine = target->n_engine > 0 ? target->n_engine : 1;
     *out = NULL;
     tsr_status status = check_engines(target, end - first, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     tsr_sampler *s = calloc(1, sizeof *s);
     if (s == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
@@ -610,12 +606,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                          s, n_engine,
                          target->n_engine > 0 ? target->engines : &none, err));
     TSR_THEN(status, start_workers(s, err));
-    if (status != TSR_OK) {
-        tsr_sampler_free(s);
-        return status;
-    }
-    *out = s;
-    return TSR_OK;
+    TSR_HAND_OVER(status, s, out, tsr_sampler_free);
 }
 
 /* ---- calls ----

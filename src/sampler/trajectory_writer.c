@@ -148,12 +148,9 @@ tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
     t->part = malloc((size_t)t->n_frame * frame_bytes(t));
     t->atom = calloc(frames * (size_t)t->n_atom + 1, sizeof *t->atom);
     t->observable = calloc(frames, sizeof *t->observable);
-    if (t->part == NULL || t->atom == NULL || t->observable == NULL) {
-        tsr_trajectory_writer_free(t);
-        return tsr_no_memory(err);
-    }
-    *out = t;
-    return TSR_OK;
+    const tsr_status status = tsr_allocated(
+        t->part != NULL && t->atom != NULL ? t->observable : NULL, err);
+    TSR_HAND_OVER(status, t, out, tsr_trajectory_writer_free);
 }
 
 void tsr_trajectory_writer_free(tsr_trajectory_writer *writer)

@@ -448,12 +448,9 @@ static tsr_status read_own(const char *path, int n_comp,
     if (s == TSR_OK) {
         table->source = r.source;
         r.source = NULL;
-        *out = table;
-    } else {
-        tsr_form_factor_free(table);
     }
     tsr_table_close(&r);
-    return s;
+    TSR_HAND_OVER(s, table, out, tsr_form_factor_free);
 }
 
 /* ---- published tables ---- */

@@ -308,12 +308,7 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                        &pool, &to, err));
     TSR_THEN(status, solve_weights(grid, &to, &pool, out, err));
     tsr_pool_clear(&pool);
-    if (status != TSR_OK) {
-        free(out);
-        out = NULL;
-    }
-    *matrix = out;
-    return status;
+    TSR_HAND_OVER(status, out, matrix, free);
 }
 
 void tsr_q_operator_apply(const double *matrix, int n, int n_q,

@@ -353,11 +353,7 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
     tsr_status status = tsr_saxs_table_read(path, &scratch, &table, err);
     TSR_THEN(status, make_curve(saxs, &table, unit, q_range, log, err));
     tsr_pool_clear(&scratch);
-    if (status == TSR_OK)
-        *out = saxs;
-    else
-        tsr_saxs_free(saxs);
-    return status;
+    TSR_HAND_OVER(status, saxs, out, tsr_saxs_free);
 }
 
 void tsr_saxs_free(tsr_saxs *saxs)
@@ -383,10 +379,10 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
                  "%s: the file states its resolution (Qdev, dQl or dQw), which "
                  "is not used; resolution: auto (--resolution auto) uses it",
                  saxs->path);
-    tsr_status status = tsr_resolution_make(
-        &o, saxs->n, saxs->q, saxs->dq, &saxs->pool, &saxs->resolution, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", saxs->path);
+    TSR_TRY(tsr_wrap(err,
+                     tsr_resolution_make(&o, saxs->n, saxs->q, saxs->dq,
+                                         &saxs->pool, &saxs->resolution, err),
+                     "'%s'", saxs->path));
     tsr_resolution_text(&saxs->resolution, saxs->n, text, sizeof text);
     if (!tsr_resolution_is_ideal(&saxs->resolution))
         tsr_info(log, "%s: the model's curve is smeared: %s%s", saxs->path,

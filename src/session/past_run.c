@@ -200,9 +200,7 @@ void tsr_past_run_clear(tsr_past_run *run)
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err)
 {
-    tsr_status status = tsr_past_run_open(path, prior, log, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "--prior");
+    TSR_TRY(tsr_wrap(err, tsr_past_run_open(path, prior, log, err), "--prior"));
     if (prior->has_data)
         return tsr_fail(err, TSR_E_DATA,
                         "--prior: the run in '%s' used data; sample the prior "

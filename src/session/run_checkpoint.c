@@ -242,11 +242,8 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
         tsr_checkpoint_open_newest(directory, &file, remark, err);
     TSR_THEN(status, tsr_checkpoint_get(file, member, err));
     tsr_archive_rewind(&numbers);
-    if (status == TSR_OK) {
-        status = archive_numbers(out, &numbers, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s/%s'", directory, TSR_CHECKPOINT_NAME);
-    }
+    TSR_THEN(status, tsr_wrap(err, archive_numbers(out, &numbers, err),
+                              "'%s/%s'", directory, TSR_CHECKPOINT_NAME));
     tsr_archive_clear(&numbers);
     if (status == TSR_OK) {
         out->written_at = strdup(tsr_checkpoint_created_at(file));
@@ -356,8 +353,7 @@ tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
     tsr_status status = then == NULL
                             ? tsr_fail(err, TSR_E_DATA, "has no config")
                             : match_text("trace", then, text, err);
-    if (status != TSR_OK)
-        tsr_wrap(err, status, "'%s'", path);
+    status = tsr_wrap(err, status, "'%s'", path);
     free(then);
     tsr_trace_reader_free(trace);
     return status;

@@ -529,8 +529,7 @@ tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
     inputs in;
     *staged = NULL;
     tsr_status status = list_inputs(config, &in, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     if (in.n > 0) {
         *staged = staging_name(directory);
         status = tsr_allocated(*staged, err);

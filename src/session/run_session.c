@@ -731,8 +731,7 @@ static tsr_status use_model_error(tsr_session *s, tsr_err *err)
     TSR_THEN(status, tsr_run_checkpoint_match(at, file, text, &identity, err));
     free(file);
     free(text);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", directory);
+    TSR_TRY(tsr_wrap(err, status, "'%s'", directory));
     tsr_archive_rewind(&at->error);
     s->setup->known_error = &at->error;
     if (at->error_text[0] == '\0')
@@ -842,10 +841,9 @@ static tsr_status restore(tsr_session *s, tsr_err *err)
     if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
                           "its numbers of draws and steps are inconsistent");
-    if (status != TSR_OK)
-        return tsr_wrap(err, status,
-                        "the checkpoint does not belong to this run (another "
-                        "version of tessera?)");
+    TSR_TRY(tsr_wrap(err, status,
+                     "the checkpoint does not belong to this run (another "
+                     "version of tessera?)"));
     TSR_TRY(save_error(s, err)); /* a stop may come before the next epoch */
     TSR_TRY(open_log(s, err));
     TSR_TRY(reopen_files(s, err));
@@ -866,9 +864,7 @@ static tsr_status resume(tsr_session *s, tsr_err *err)
         return TSR_OK;
     }
     TSR_TRY(set_aside_checkpoint(s, err));
-    const tsr_status status = restore(s, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", s->directory);
+    TSR_TRY(tsr_wrap(err, restore(s, err), "'%s'", s->directory));
     tsr_info(s->log,
              "resumed from the checkpoint of %s: %ld draws of warm-up, %ld "
              "kept; %d threads",

@@ -198,12 +198,7 @@ tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
     TSR_TRY(tsr_allocated(checkpoint, err));
     tsr_status status = tsr_hdf5_input_open(path, &checkpoint->input, err);
     TSR_THEN(status, read_description(checkpoint, err));
-    if (status != TSR_OK) {
-        tsr_checkpoint_free(checkpoint);
-        return status;
-    }
-    *out = checkpoint;
-    return TSR_OK;
+    TSR_HAND_OVER(status, checkpoint, out, tsr_checkpoint_free);
 }
 
 /* Reads a data set: for end "" a text, else an array of an archive. *value is
@@ -271,8 +266,7 @@ tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
             a->real = real;
             a->integer = integer;
         }
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(status);
     }
     return TSR_OK;
 }

@@ -684,11 +684,8 @@ static tsr_status rewrite_with_log(const char *path, const char *to,
     void *object = NULL;
     tsr_status status = tsr_hdf5_output_start(to, path, &output, err);
 
-    if (status == TSR_OK) {
-        status = updater->open(output.file, &object, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
-    }
+    TSR_THEN(status, tsr_wrap(err, updater->open(output.file, &object, err),
+                              "'%s'", path));
     TSR_THEN(status, apply_log(path, updater, object, log, keep, &output, err));
     updater->close(object);
     return tsr_hdf5_output_end(&output, status, err);
@@ -803,12 +800,11 @@ static tsr_status reopen_updated(tsr_hdf5_input *input,
             open_copy(path, folder != NULL && *folder != '\0' ? folder : "/tmp",
                       updater, log, input, err);
         if (status == TSR_E_IO)
-            status = open_copy(path, run_folder, updater, log, input, NULL);
-        if (status != TSR_OK)
-            tsr_wrap(err, status,
-                     "'%s' is read from a temporary copy; TMPDIR in the "
-                     "environment names its folder",
-                     path);
+            status = tsr_wrap(
+                err, open_copy(path, run_folder, updater, log, input, NULL),
+                "'%s' is read from a temporary copy; TMPDIR in the "
+                "environment names its folder",
+                path);
     }
     free(copy);
     free(input->path);

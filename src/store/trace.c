@@ -491,9 +491,8 @@ make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
         TSR_TRY(write_provenance(id, created_at, err));
         if (g == TSR_TRACE_POSTERIOR)
             TSR_TRY(write_attributes(id, n_attribute, attribute, err));
-        tsr_status status = make_group_content(&lay, id, g, err);
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "group %s", groups[g].name);
+        TSR_TRY(tsr_wrap(err, make_group_content(&lay, id, g, err), "group %s",
+                         groups[g].name));
     }
     return TSR_OK;
 }
@@ -506,8 +505,7 @@ tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
     tsr_status status = check_declared(n_variable, declared, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", path);
+    TSR_TRY(tsr_wrap(err, status, "'%s'", path));
     tsr_trace *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
     t->n_chain = (size_t)n_chain;
@@ -523,11 +521,10 @@ tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
     status = tsr_pool_check(&t->pool, err);
     TSR_THEN(status, tsr_hdf5_output_start(path, NULL, &t->output, err));
     t->file = t->output.file;
-    if (status == TSR_OK) {
-        status = make_layout(t, declared, n_attribute, attribute, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "cannot write '%s'", path);
-    }
+    TSR_THEN(status,
+             tsr_wrap(err,
+                      make_layout(t, declared, n_attribute, attribute, err),
+                      "cannot write '%s'", path));
     if (status != TSR_OK)
         return end_trace(t, status, err);
     *out = t;
@@ -802,17 +799,12 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
     tsr_status status =
         tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
     if (status == TSR_OK) {
-        status =
-            list_groups(&reader->pool, reader->input.file, reader->list, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
+        status = tsr_wrap(
+            err,
+            list_groups(&reader->pool, reader->input.file, reader->list, err),
+            "'%s'", path);
     }
-    if (status != TSR_OK) {
-        tsr_trace_reader_free(reader);
-        return status;
-    }
-    *out = reader;
-    return TSR_OK;
+    TSR_HAND_OVER(status, reader, out, tsr_trace_reader_free);
 }
 
 tsr_status tsr_trace_update(const char *path, const tsr_draw_records *log,
@@ -909,8 +901,7 @@ tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
     *value = NULL;
     tsr_status status =
         open_shaped(reader, group, name, &data, n_chain, n_draw, n, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     const size_t count = (size_t)*n_chain * (size_t)*n_draw * (size_t)*n;
     *value = malloc((count > 0 ? count : 1) * sizeof **value);
     if (*value == NULL)
@@ -999,8 +990,7 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
     int n_chain, n_draw, n;
     tsr_status status =
         open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(status);
     if (!groups[group].has_draws || part->draw_from < 0 || part->n_draw < 0 ||
         part->n_draw > n_draw - part->draw_from || part->entry_from < 0 ||
         part->n < 0 || part->n > n - part->entry_from)

@@ -244,19 +244,15 @@ tsr_status tsr_trajectory_create(const char *path,
     tsr_status status = check_spec(spec, err);
 
     *out = NULL;
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", path);
+    TSR_TRY(tsr_wrap(err, status, "'%s'", path));
     tsr_trajectory *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
     t->sets = no_sets;
     t->n_observable = spec->n_observable;
     status = tsr_hdf5_output_start(path, NULL, &t->output, err);
     t->file = t->output.file;
-    if (status == TSR_OK) {
-        status = make_layout(t->file, spec, &t->sets, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "cannot write '%s'", path);
-    }
+    TSR_THEN(status, tsr_wrap(err, make_layout(t->file, spec, &t->sets, err),
+                              "cannot write '%s'", path));
     if (status != TSR_OK)
         return end_trajectory(t, status, err);
     *out = t;
@@ -472,17 +468,10 @@ tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
     TSR_TRY(tsr_allocated(reader, err));
     tsr_status status =
         tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
-    if (status == TSR_OK) {
-        status = read_info(reader->input.file, &reader->info, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
-    }
-    if (status != TSR_OK) {
-        tsr_trajectory_reader_free(reader);
-        return status;
-    }
-    *out = reader;
-    return TSR_OK;
+    TSR_THEN(status,
+             tsr_wrap(err, read_info(reader->input.file, &reader->info, err),
+                      "'%s'", path));
+    TSR_HAND_OVER(status, reader, out, tsr_trajectory_reader_free);
 }
 
 void tsr_trajectory_reader_free(tsr_trajectory_reader *reader)

@@ -6,12 +6,13 @@
 #include "core/clones.h"
 #include "core/pool.h"
 #include "core/random.h"
+#include "core/vec3.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846F
+#define PI ((float)TSR_PI)
 
 enum {
     WIDE = 16,     /* lanes of a vector */

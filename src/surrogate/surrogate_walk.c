@@ -171,11 +171,7 @@ tsr_status tsr_walker_new(void *engine, int max_jobs, void **out, tsr_err *err)
     w->base = (tsr_surrogate_walker){.engine = &e->base, .layout = e->layout};
     tsr_status status = make_call(w, (size_t)max_jobs, err);
     TSR_THEN(status, set_arguments(w, (size_t)max_jobs, err));
-    if (status == TSR_OK)
-        *out = w;
-    else
-        tsr_walker_free(w);
-    return status;
+    TSR_HAND_OVER(status, w, out, tsr_walker_free);
 }
 
 /* ---- the engine ---- */
