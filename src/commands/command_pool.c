@@ -168,15 +168,13 @@ static tsr_status add_kinds(work *w, const char *option, const char *list,
                             "--%s '%s': expected sizes from 1 to 10000, such "
                             "as 1:3,5, or none",
                             option, list);
-        for (long k = from; k <= to; k++) {
-            if (w->n_kind == MOST_KINDS)
-                return tsr_fail(err, TSR_E_USAGE,
-                                "--%s '%s': more than %d sizes in all", option,
-                                list, MOST_KINDS - 1);
-            row *r = &w->row[w->n_kind];
-            w->sample[w->n_kind++].kind =
-                (tsr_ensemble_kind){(int)k, is_copies};
-            snprintf(r->name, sizeof r->name, "%ld %s", k,
+        if (w->n_kind + to - from >= MOST_KINDS)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s '%s': more than %d sizes in all", option,
+                            list, MOST_KINDS - 1);
+        for (long k = from; k <= to; k++, w->n_kind++) {
+            w->sample[w->n_kind].kind = (tsr_ensemble_kind){(int)k, is_copies};
+            snprintf(w->row[w->n_kind].name, sizeof w->row->name, "%ld %s", k,
                      k > 1       ? option
                      : is_copies ? "copy"
                                  : "member");
@@ -759,15 +757,12 @@ static void put_distribution(const work *w, tsr_json *j)
         tsr_json_integer(j, NULL, w->by_rg.size[i]);
     tsr_json_close(j);
     for (int v = 0; v < 3; v++) {
-        tsr_json_array(j, key[v]);
+        double share[N_BIN];
         for (int i = 0; i < N_BIN; i++) {
             const tsr_convergence *x = &w->by_rg.share[i];
-            tsr_json_number(j, NULL,
-                            v == 0   ? x->mean
-                            : v == 1 ? x->q5
-                                     : x->q95);
+            share[i] = v == 0 ? x->mean : v == 1 ? x->q5 : x->q95;
         }
-        tsr_json_close(j);
+        tsr_json_numbers(j, key[v], N_BIN, share);
     }
     tsr_json_close(j);
 }
@@ -950,12 +945,10 @@ static tsr_status write_distribution(const work *w, tsr_err *err)
     tsr_figure_layer(&f, TSR_LAYER_DASHES, "the pool", TSR_COLOUR_DATA, N, x,
                      pool, NULL);
     tsr_status status = tsr_figure_finish(&f, err);
-    TSR_THEN(status,
-             tsr_figure_write_svg(
-                 &f, tsr_path_in(w->o->output, "distribution.svg").text, err));
-    TSR_THEN(status,
-             tsr_figure_write_csv(
-                 &f, tsr_path_in(w->o->output, "distribution.csv").text, err));
+    const tsr_path svg = tsr_path_in(w->o->output, "distribution.svg");
+    const tsr_path csv = tsr_path_in(w->o->output, "distribution.csv");
+    TSR_THEN(status, tsr_figure_write_svg(&f, svg.text, err));
+    TSR_THEN(status, tsr_figure_write_csv(&f, csv.text, err));
     tsr_figure_clear(&f);
     return status;
 }
