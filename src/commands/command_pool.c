@@ -137,6 +137,8 @@ typedef struct {
     tsr_ensemble_sample sample[MOST_KINDS];
     row row[MOST_KINDS];
     int best;                  /* the most probable row */
+    int which;                 /* its draw of highest likelihood */
+    tsr_profile_result fit;    /* of this draw */
     int n_draw;                /* of each row */
     double *value[N_QUANTITY]; /* [n_kind][n_draw] */
     int *chosen;               /* [n_draw] draws of all rows, by their
@@ -166,15 +168,13 @@ static tsr_status add_kinds(work *w, const char *option, const char *list,
                             "--%s '%s': expected sizes from 1 to 10000, such "
                             "as 1:3,5, or none",
                             option, list);
-        for (long k = from; k <= to; k++) {
-            if (w->n_kind == MOST_KINDS)
-                return tsr_fail(err, TSR_E_USAGE,
-                                "--%s '%s': more than %d sizes in all", option,
-                                list, MOST_KINDS - 1);
-            row *r = &w->row[w->n_kind];
-            w->sample[w->n_kind++].kind =
-                (tsr_ensemble_kind){(int)k, is_copies};
-            snprintf(r->name, sizeof r->name, "%ld %s", k,
+        if (w->n_kind + to - from >= MOST_KINDS)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s '%s': more than %d sizes in all", option,
+                            list, MOST_KINDS - 1);
+        for (long k = from; k <= to; k++, w->n_kind++) {
+            w->sample[w->n_kind].kind = (tsr_ensemble_kind){(int)k, is_copies};
+            snprintf(w->row[w->n_kind].name, sizeof w->row->name, "%ld %s", k,
                      k > 1       ? option
                      : is_copies ? "copy"
                                  : "member");
@@ -272,7 +272,7 @@ static tsr_status find_operator(work *w, const tsr_q_grid *grid,
     while (k < w->n_operator && (w->grid[k].n_q != grid->n_q ||
                                  w->grid[k].dq_inv_ang != grid->dq_inv_ang))
         k++;
-    if (k == w->n_operator && k == 64)
+    if (k == 64)
         status = tsr_fail(err, TSR_E_DATA,
                           "the sizes of the conformations differ too much");
     else if (k == w->n_operator) {
@@ -564,20 +564,19 @@ static tsr_status measure_members(work *w, tsr_err *err)
     return measure_classes(w, &w->member, err);
 }
 
-/* The ensemble of highest likelihood in the most probable row; *which out: its
- * draw. */
-static tsr_status best_fit(work *w, tsr_profile_result *r, int *which,
-                           tsr_err *err)
+/* The ensemble of highest likelihood in the most probable row. */
+static tsr_status best_fit(work *w, tsr_err *err)
 {
+    tsr_profile_result *r = &w->fit;
     const int n = w->saxs->n, first = w->best * w->n_draw;
     const tsr_parameter *p = w->curves.parameter;
     const tsr_linear *linear = &w->curves.linear;
     tsr_profile_fit *f = &r->fit;
     double *rest;
-    *which = first + (int)gsl_stats_max_index(w->value[LOG_LIK] + first, 1,
-                                              (size_t)w->n_draw);
-    tsr_ensemble_draw draw = *draw_at(w, *which);
-    const ensemble e = ensemble_at(w, *which);
+    w->which = first + (int)gsl_stats_max_index(w->value[LOG_LIK] + first, 1,
+                                                (size_t)w->n_draw);
+    tsr_ensemble_draw draw = *draw_at(w, w->which);
+    const ensemble e = ensemble_at(w, w->which);
     tsr_pool_array(&w->pool, rest, n);
     r->curve = calloc((size_t)n, sizeof *r->curve);
     r->structure.path = strdup(w->row[w->best].name);
@@ -701,9 +700,9 @@ static void print_classes(const work *w, tsr_json *json, const char *key,
 }
 
 /* Conclusions: which ensembles, whether they explain the data, convergence. */
-static void conclude(const work *w, const tsr_profile_result *fit,
-                     tsr_words *words)
+static void conclude(const work *w, tsr_words *words)
 {
+    const tsr_profile_fit *fit = &w->fit.fit;
     const row *best = &w->row[w->best];
     double worst = 1.0, error = 0.0;
     int n_open = 0; /* not excluded by odds of 20 to 1, exp(3) */
@@ -729,14 +728,14 @@ static void conclude(const work *w, const tsr_profile_result *fit,
                       "others are below 20.",
                       n_open);
     tsr_words_add(words, "\n");
-    const double noise = fmax(1.0, fit->fit.noise);
-    if (fit->fit.reduced_chi2 > 1.5 * noise * noise || fit->fit.cormap_p < 0.01)
+    const double noise = fmax(1.0, fit->noise);
+    if (fit->reduced_chi2 > 1.5 * noise * noise || fit->cormap_p < 0.01)
         tsr_words_add(words,
                       "No ensemble of this pool fits the data within their "
                       "errors (reduced chi2 %.2f): the pool lacks "
                       "conformations, or the data or the solvent model are "
                       "wrong. Weights then make up for other errors.\n",
-                      fit->fit.reduced_chi2);
+                      fit->reduced_chi2);
     if (!(worst < 1.05) || !(error < 0.5))
         tsr_words_add(words,
                       "Not converged (R-hat %.3f, error of log Z %.2f nat): "
@@ -758,22 +757,19 @@ static void put_distribution(const work *w, tsr_json *j)
         tsr_json_integer(j, NULL, w->by_rg.size[i]);
     tsr_json_close(j);
     for (int v = 0; v < 3; v++) {
-        tsr_json_array(j, key[v]);
+        double share[N_BIN];
         for (int i = 0; i < N_BIN; i++) {
             const tsr_convergence *x = &w->by_rg.share[i];
-            tsr_json_number(j, NULL,
-                            v == 0   ? x->mean
-                            : v == 1 ? x->q5
-                                     : x->q95);
+            share[i] = v == 0 ? x->mean : v == 1 ? x->q5 : x->q95;
         }
-        tsr_json_close(j);
+        tsr_json_numbers(j, key[v], N_BIN, share);
     }
     tsr_json_close(j);
 }
 
-static tsr_status print(const work *w, const tsr_profile_result *fit,
-                        tsr_err *err)
+static tsr_status print(const work *w, tsr_err *err)
 {
+    const tsr_profile_fit *fit = &w->fit.fit;
     tsr_json j = {.out = w->out, .digits = 9};
     tsr_json *json = w->o->json ? &j : NULL;
     tsr_words words;
@@ -785,8 +781,8 @@ static tsr_status print(const work *w, const tsr_profile_result *fit,
                          "reduced_chi2 %g cormap_p %g",
                          w->curves.n, w->saxs->path, w->saxs->n,
                          w->curves.n_dim, w->curves.n / w->seconds,
-                         w->row[w->best].name, fit->fit.chi2,
-                         fit->fit.reduced_chi2, fit->fit.cormap_p);
+                         w->row[w->best].name, fit->chi2, fit->reduced_chi2,
+                         fit->cormap_p);
     } else
         fprintf(w->out, "pool of %d conformations, data %s: %d points\n",
                 w->curves.n, tsr_text_file_name(w->saxs->path), w->saxs->n);
@@ -798,7 +794,7 @@ static tsr_status print(const work *w, const tsr_profile_result *fit,
     print_classes(w, json, "conformations_of_largest_weight",
                   "conformations of largest weight\n", &w->member, w->ranking);
     tsr_words_begin(&words);
-    conclude(w, fit, &words);
+    conclude(w, &words);
     if (json == NULL) {
         fputc('\n', w->out);
         return tsr_words_print(&words, w->out, 0, "", err);
@@ -813,10 +809,9 @@ static tsr_status print(const work *w, const tsr_profile_result *fit,
 
 #define MARK "# tessera pool"
 
-static tsr_status write_weights(const work *w, int which, FILE *out,
-                                tsr_err *err)
+static tsr_status write_weights(const work *w, FILE *out, tsr_err *err)
 {
-    (void)which, (void)err;
+    (void)err;
     fputs(MARK ": mean weights over all ensembles\n"
                "conformation\tfrom\trg\td_max\tgroup\tweight\n",
           out);
@@ -829,9 +824,9 @@ static tsr_status write_weights(const work *w, int which, FILE *out,
 }
 
 /* The draws, with their members as conformation:weight. */
-static tsr_status write_draws(const work *w, int which, FILE *out, tsr_err *err)
+static tsr_status write_draws(const work *w, FILE *out, tsr_err *err)
 {
-    (void)which, (void)err;
+    (void)err;
     fputs(MARK ": draws of the posterior over all ensembles\n"
                "ensemble\tlog_lik\tchi2\trg\td_max\tc1\tc2\tnoise_scale\t"
                "scale\tbackground\tmembers\n",
@@ -854,10 +849,9 @@ static tsr_status write_draws(const work *w, int which, FILE *out, tsr_err *err)
 }
 
 /* The members of a draw, each conformation once. */
-static tsr_status write_members(const work *w, int which, FILE *out,
-                                tsr_err *err)
+static tsr_status write_members(const work *w, FILE *out, tsr_err *err)
 {
-    const ensemble e = ensemble_at(w, which);
+    const ensemble e = ensemble_at(w, w->which);
     int number = 0;
     tsr_status status = TSR_OK;
     double *weight = calloc((size_t)w->curves.n, sizeof *weight);
@@ -896,7 +890,7 @@ static tsr_status write_members(const work *w, int which, FILE *out,
  * that are printed here. */
 static const struct {
     const char *name, *begins, *holds;
-    tsr_status (*write)(const work *w, int which, FILE *out, tsr_err *err);
+    tsr_status (*write)(const work *w, FILE *out, tsr_err *err);
 } target[] = {{"weights.tsv", MARK, NULL, write_weights},
               {"draws.tsv", MARK, NULL, write_draws},
               {"members.pdb", "REMARK 999 tessera: ", NULL, write_members},
@@ -951,19 +945,15 @@ static tsr_status write_distribution(const work *w, tsr_err *err)
     tsr_figure_layer(&f, TSR_LAYER_DASHES, "the pool", TSR_COLOUR_DATA, N, x,
                      pool, NULL);
     tsr_status status = tsr_figure_finish(&f, err);
-    TSR_THEN(status,
-             tsr_figure_write_svg(
-                 &f, tsr_path_in(w->o->output, "distribution.svg").text, err));
-    TSR_THEN(status,
-             tsr_figure_write_csv(
-                 &f, tsr_path_in(w->o->output, "distribution.csv").text, err));
+    const tsr_path svg = tsr_path_in(w->o->output, "distribution.svg");
+    const tsr_path csv = tsr_path_in(w->o->output, "distribution.csv");
+    TSR_THEN(status, tsr_figure_write_svg(&f, svg.text, err));
+    TSR_THEN(status, tsr_figure_write_csv(&f, csv.text, err));
     tsr_figure_clear(&f);
     return status;
 }
 
-/* which: the draw of `fit`. */
-static tsr_status write_files(const work *w, const tsr_profile_result *fit,
-                              int which, tsr_err *err)
+static tsr_status write_files(const work *w, tsr_err *err)
 {
     for (int i = 0; i < N_TARGET; i++) {
         tsr_file_writer to;
@@ -972,12 +962,12 @@ static tsr_status write_files(const work *w, const tsr_profile_result *fit,
             continue;
         TSR_TRY(tsr_file_begin(
             &to, tsr_path_in(w->o->output, target[i].name).text, err));
-        TSR_TRY(tsr_file_end(&to, target[i].write(w, which, to.out, err), err));
+        TSR_TRY(tsr_file_end(&to, target[i].write(w, to.out, err), err));
     }
     TSR_TRY(write_distribution(w, err));
     return tsr_profile_write_fit(tsr_path_in(w->o->output, "ensemble.fit").text,
-                                 fit->structure.path, w->saxs, fit, w->log,
-                                 err);
+                                 w->fit.structure.path, w->saxs, &w->fit,
+                                 w->log, err);
 }
 
 /* ---- the command ---- */
@@ -985,8 +975,6 @@ static tsr_status write_files(const work *w, const tsr_profile_result *fit,
 static tsr_status run_pool(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    tsr_profile_result fit = {.n_comp = 0};
-    int which = 0;
     work *w = calloc(1, sizeof *w);
     TSR_TRY(tsr_allocated(w, err));
     w->o = args->options;
@@ -1002,11 +990,11 @@ static tsr_status run_pool(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, weigh_rows(w, err));
     TSR_THEN(status, measure_members(w, err));
     TSR_THEN(status, bin_rg(w, err));
-    TSR_THEN(status, best_fit(w, &fit, &which, err));
+    TSR_THEN(status, best_fit(w, err));
     if (w->o->output != NULL)
-        TSR_THEN(status, write_files(w, &fit, which, err));
-    TSR_THEN(status, print(w, &fit, err));
-    tsr_profile_result_clear(&fit);
+        TSR_THEN(status, write_files(w, err));
+    TSR_THEN(status, print(w, err));
+    tsr_profile_result_clear(&w->fit);
     for (int k = 0; k < w->n_operator; k++)
         free(w->operator[k]);
     for (int f = 0; f < w->n_file; f++)
