@@ -18,6 +18,8 @@ TEST(wrap_puts_context_first)
     assert_int_equal(tsr_wrap(&err, TSR_E_CONFIG, "data[%d]", 0), TSR_E_CONFIG);
     assert_int_equal(err.status, TSR_E_CONFIG);
     assert_string_equal(err.message, "data[0]: line 7");
+    assert_int_equal(tsr_wrap(&err, TSR_OK, "y"), TSR_OK);
+    assert_string_equal(err.message, "data[0]: line 7");
     assert_int_equal(tsr_wrap(NULL, TSR_E_IO, "x"), TSR_E_IO);
 }
 
