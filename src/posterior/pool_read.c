@@ -58,7 +58,7 @@ static tsr_status match(source *s, const tsr_topology *t, tsr_err *err)
         memcpy(s->at[n - 1], at, sizeof at);
         s->ca[n - 1] = 4 * (n - 1) + TSR_CA;
     }
-    if (n == s->n_residue || n == s->n_residue * t->symmetry.n)
+    if (n == s->n_residue || (n > 0 && n == s->n_residue * t->symmetry.n))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
                     "'%s': %d residues with N, CA and C, but structure.file "
