@@ -23,7 +23,6 @@
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
 #include "scattering/saxs.h"
-#include "store/h5md.h"
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 #include "store/trace.h"
