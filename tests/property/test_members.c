@@ -94,7 +94,7 @@ TEST(apply_a_member)
         internal_geometry *was = array((size_t)n, sizeof *was),
                           *is = array((size_t)n, sizeof *is);
         measure_geometry(f.t, f.c, was);
-        for (int m = 0; m < p->n; m++) {
+        for (int m = 0; p != NULL && m < p->n; m++) {
             tsr_members_apply(p, m, f.c, to);
             measure_geometry(f.t, to, is);
             for (int i = 0; i < p->n_torsion; i++)
