@@ -238,7 +238,8 @@ static void find_displacements(job *j, int first, int n, double *displacement)
 int tsr_average_linkage(int n, double *distance, double threshold, int *group)
 {
     const size_t row = (size_t)n;
-    int *size = malloc(2 * (row + 1) * sizeof *size), *first = size + n;
+    int *size = malloc(2 * (row + 1) * sizeof *size);
+    int *first = size != NULL ? size + n : NULL;
     int n_group = size != NULL ? n : 0;
     for (int i = 0; i < n_group; i++) {
         size[i] = 1;

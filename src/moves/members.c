@@ -15,8 +15,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Widths 1 / sqrt(kappa) of 20, 10, 5 and 2.5 degrees: from those of a basin of
- * the prior to turns that carry a domain 25 Angstrom away by one. */
+/* Widths 1 / sqrt(kappa) of 20, 10, 5 and 2.5 degrees: from the width of a
+ * basin of the prior to a turn that moves a domain 25 Angstrom away by 1
+ * Angstrom. */
 enum { N_SCALE = 4 };
 static const double kappa[N_SCALE] = {8.0, 32.0, 128.0, 512.0};
 
@@ -135,8 +136,8 @@ double tsr_members_log_density(const tsr_members *members,
         double v = n;
         for (int t = 0; t < n; t++)
             v -= turn[t][0] * at[t][0] + turn[t][1] * at[t][1];
-        double e = exp(-kappa[0] * v); /* below 1e-30 it changes nothing */
-        for (int s = 0; s < N_SCALE && e > 1e-30; s++, e *= e * e * e)
+        double e = exp(-kappa[0] * v);
+        for (int s = 0; s < N_SCALE && e > 1e-300; s++, e *= e * e * e)
             sum += scale[s] * e;
     }
     return log(sum / (N_SCALE * p->n));

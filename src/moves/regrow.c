@@ -116,7 +116,8 @@ static double log_excess(const regrow_state *s, const tsr_conformation *c,
                                        span->count);
     for (int i = span->first; i < span->first + span->count; i++)
         x -= tsr_prior_torsion_log_of(s->prior, c, i);
-    return log(1.0 - from_members + from_members * exp(x));
+    return x > 0.0 ? x + log((1.0 - from_members) * exp(-x) + from_members)
+                   : log(1.0 - from_members + from_members * exp(x));
 }
 
 static double regrow_log_ratio(const void *state,

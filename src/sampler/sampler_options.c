@@ -33,8 +33,8 @@ static const char *const auto_words[] = {"auto", NULL};
 const tsr_field tsr_sampler_fields[] = {
     TSR_FIELD(NUMBER_OR_WORD, "chains", tsr_sampler_options, chains,
               .initial = "auto", .min = 1, .max = 100000, .words = auto_words,
-              .doc = "number of independent chains; auto: 4, or one for each "
-                     "thread; on a GPU as many as keep every launch busy"),
+              .doc = "number of independent chains; auto: 4, or about one for "
+                     "each thread; on a GPU as many as keep every launch busy"),
     TSR_FIELD(INT, "warmup", tsr_sampler_options, warmup,
               .unit = "steps per chain", .initial = "5000", .min = 0,
               .max = 1e12,

@@ -75,10 +75,14 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     for (int k = 0; k < m->n_start; k++)
         structure =
             add_doubles(structure, &m->start[k]->backbone[0][0][0], 12 * n);
-    if (m->members != NULL)
-        structure = add_rounded(structure, m->members->turn[0],
-                                2 * (size_t)m->members->n *
-                                    (size_t)m->members->n_torsion);
+    const tsr_members *pool = m->members;
+    const size_t n_turn =
+        pool != NULL ? 2 * (size_t)pool->n * (size_t)pool->n_torsion : 0;
+    for (size_t i = 0; i < n_turn;
+         i++) { /* last bits depend on the processor */
+        const double turn = nearbyint(1e4 * pool->turn[0][i]) + 0.0;
+        structure = add_doubles(structure, &turn, 1);
+    }
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
         data = add_doubles(data, term->coord, (size_t)term->n_point);
