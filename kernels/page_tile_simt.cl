@@ -6,8 +6,8 @@
  * A work-item has a row. It keeps the sums of its row for all components and
  * all pages of the group in registers. The form factors of the columns are in
  * local memory, where all rows read the same form factor at a time. The sums
- * then take their place, and are added over the rows in their order. In this
- * last sum each work-item computes one page, so that work-items read adjacent
+ * are then written over them, and added over the rows in their order. In this
+ * last step each work-item computes one page, so that work-items read adjacent
  * form factors. Reads of registers limit the speed on a GPU (bench/RESULTS.md).
  *
  * Full sums: the columns are the bodies of the other block. Differences: they

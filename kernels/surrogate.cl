@@ -50,7 +50,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                __global float *exchange, __global float4 *next_points,
                uint at_points, uint at_keys, uint at_results, uint at_counts)
 {
-    /* Jobs are at the begin of `exchange`, other parts at these offsets. */
+    /* `exchange` begins with the jobs. Its other parts are at these offsets,
+     * in floats. */
     __global float4 *points = (__global float4 *)(exchange + at_points);
     __global const uint2 *keys = (__global const uint2 *)(exchange + at_keys);
     __global float *results = exchange + at_results;
@@ -336,8 +337,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         /* First stage of acceptance, without pairs of beads: torsions, c2 and
-         * the log ratio of the proposal. A uniform number below the first
-         * probability and below the product of both passes both stages. */
+         * the log ratio of the proposal. One uniform number u decides both
+         * stages, of probabilities p and r: the first passes if u < p, the
+         * second if u < p r. */
         for (int k = 0; k < n_slot; k++)
             change += next_log[k] - slot_log[slot_first + k];
         const float log_uniform = log(unit(s.w));
